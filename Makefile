@@ -1,4 +1,3 @@
-# make demo    everything on this machine, at work, in under a minute once it is set up
 # make serve   the JQ master, with a Redis of its own under var/   (ARGS="--help")
 # make load    the scripts into a Redis: REDIS=redis://… [NAMESPACE={jq}]
 # make generate  what is made from manifest/{fields,operations}.py: OpenAPI, tables of the docs, the UI's list
@@ -8,7 +7,7 @@
 # make model   the reference model against the engine   (ARGS="--steps 3000 --seed 7", "--help")
 # make fuzz    right, odd and broken inputs for every script and a master   (ARGS="--seed 7 --seconds 600", "--help")
 # make soak    workers restarted one after the other under load   (ARGS="--seconds 1800 --seed 7", "--help")
-# make records  what tests compare with, written anew: refusals, and what the plain life of a job needs of the Lua
+# make records  what tests compare with, written anew: what the plain life of a job needs of the Lua
 # make mutants  whether the tests find faults that are put in   (ARGS="jqlua/pick": only there)
 # make bench   measurements   (ARGS="--help")
 # make dist    dist/: wheel and sdist
@@ -26,7 +25,7 @@ PIP_OPTIONS := --quiet --disable-pip-version-check
 NAMESPACE ?= {jq}
 export PYTHON
 
-.PHONY: demo serve load test test-faults quick mutants lint bench dist setup setup-run packages-run packages-test
+.PHONY: serve load test test-faults quick mutants lint bench dist setup setup-run packages-run packages-test
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -55,9 +54,6 @@ $(VENV)/.installed-run: pyproject.toml setup.py | packages-run
 $(VENV)/.installed: $(VENV)/.installed-run
 	$(PY) -m pip install $(PIP_OPTIONS) -e '.[server,dev]'
 	@touch $@
-
-demo: setup-run
-	$(VENV)/bin/jqmaster demo $(ARGS)
 
 serve: setup-run
 	$(VENV)/bin/jqmaster serve $(ARGS)
@@ -193,8 +189,7 @@ soak: setup
 	$(PY) tests/py/support/rolling.py $(ARGS)
 
 records: setup
-	@for test in engine/test_errors_change_nothing bundle/test_common; do \
-		PYTHONPATH=tests/py/support:tests/py/model:tools $(PY) tests/py/$$test.py || exit; done
+	@PYTHONPATH=tests/py/support:tools $(PY) tests/py/bundle/test_common.py
 
 mutants: setup
 	$(PY) tools/mutants.py $(ARGS)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# All with nothing but curl, in JSON. Needs a worker with `tasks:FUNCTIONS`.
+# All with nothing but curl, in JSON. Needs a worker with `tasks:jq`.
 # sh curl.sh [URL of the master]
 set -eu
 JQ=${1:-http://127.0.0.1:8400}

@@ -1,4 +1,4 @@
-"""Enqueue jobs over HTTP and get their results. Needs a master and a worker with `tasks:FUNCTIONS`.
+"""Enqueue jobs over HTTP and get their results. Needs a master and a worker with `tasks:jq`.
 
 python enqueue.py [URL of the master]
 """

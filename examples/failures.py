@@ -5,11 +5,10 @@ python failures.py [URL of the master]
 
 import asyncio
 import sys
-from typing import Any
 
 from jqmaster import JQ, JobFailed
-from jqmaster.worker.run import WorkOptions, work
 
+jq = JQ(sys.argv[1] if len(sys.argv) > 1 else None)
 shop_is_down = True
 
 
@@ -17,23 +16,20 @@ class NoSuchCustomer(JobFailed):
     """An exception's class is the group in which a failure is listed."""
 
 
-async def charge(argument: dict[str, Any]) -> str:
-    if argument["customer"] == "nobody":
+@jq.job(max_retry=1, retry_base=0.01)
+async def charge(customer: str) -> str:
+    if customer == "nobody":
         raise NoSuchCustomer("nobody by this name", retry=False)
     if shop_is_down:
         raise ConnectionError("the shop does not answer")
-    return "charged " + argument["customer"]
+    return f"charged {customer}"
 
 
-async def main(url: str) -> None:
+async def main() -> None:
     global shop_is_down
-    jq = JQ(url)
     stop = asyncio.Event()
-    worker = asyncio.create_task(work(WorkOptions({"charge": charge}, masters=[url]), stop))
-    customers = ("ada", "bob", "nobody", "eve")
-    jobs = await jq.aenqueue_many(
-        jq.new_job("charge", {"customer": customer}, max_retry=1, retry_base=0.01) for customer in customers
-    )
+    worker = asyncio.create_task(jq.worker().serve(stop))
+    jobs = await charge.amap(["ada", "bob", "nobody", "eve"])
     for job in jobs:
         await job.ajoin()
     async for group in jq.aeach("failures"):
@@ -48,9 +44,10 @@ async def main(url: str) -> None:
         await job.ajoin()
         document = await job.adocument()
         print(document["argument"]["customer"], document["status"])
-    print("ada:", *(event["event"] for event in await jobs[0].ahistory()))
+    history = await jq.aoperations.history(jobs[0].id)
+    print("ada:", *(event["event"] for event in history["events"]))
     stop.set()
     await worker
 
 
-asyncio.run(main(sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8400"))
+asyncio.run(main())

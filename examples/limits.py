@@ -10,17 +10,17 @@ import sys
 from collections import Counter
 
 from jqmaster import JQ
-from jqmaster.worker.run import WorkOptions, work
 
 MAIL = "example-mail"
 LIMIT = "example-mail-per-customer"
+jq = JQ(sys.argv[1] if len(sys.argv) > 1 else None)
 
 running: Counter[str] = Counter()
 most: Counter[str] = Counter()
 
 
-async def mail(argument: dict[str, str]) -> None:
-    customer = argument["customer"]
+@jq.job(name=MAIL)
+async def mail(customer: str) -> None:
     running[customer] += 1
     most[customer] = max(most[customer], running[customer])
     # A worker that is told "too many" says: raise JobReleased("429", hold={LIMIT: 30}).
@@ -28,19 +28,17 @@ async def mail(argument: dict[str, str]) -> None:
     running[customer] -= 1
 
 
-async def main(url: str) -> None:
-    jq = JQ(url)
+async def main() -> None:
     stop = asyncio.Event()
-    options = WorkOptions({MAIL: mail}, masters=[url], name="mailer", concurrency=16)
-    worker = asyncio.create_task(work(options, stop))
-    await jq.aconstrain(LIMIT, {"name": MAIL}, by="argument.customer", concurrency=2)
+    worker = asyncio.create_task(jq.worker(name="mailer", concurrency=16).serve(stop))
+    await jq.aoperations.constrain(LIMIT, {"name": MAIL}, by="argument.customer", concurrency=2)
 
     # Acme's mail server is down for a minute. Its mails wait, and nobody else's wait for them.
     await jq.aoperations.hold(LIMIT, 60, by="acme")
-    acme = await jq.aenqueue_many(jq.new_job(MAIL, {"customer": "acme"}) for _ in range(20))
-    bob = await jq.aenqueue(MAIL, {"customer": "bob"})
+    acme = await mail.amap(["acme"] * 20)
+    bob = await mail.aenqueue("bob")
     print("bob:", await bob.ajoin())
-    for held in (await acme[-1].aexplain())["constraints"]:
+    for held in (await jq.aoperations.explain(acme[-1].id))["constraints"]:
         print("acme: held by", held["id"], "of", held["by"])
     async for key in jq.aeach("usage", LIMIT):
         if key["held"]:
@@ -56,4 +54,4 @@ async def main(url: str) -> None:
     await worker
 
 
-asyncio.run(main(sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8400"))
+asyncio.run(main())

@@ -7,36 +7,34 @@ import asyncio
 import sys
 
 from jqmaster import JQ, checkpoint, current_job, progress
-from jqmaster.worker.run import WorkOptions, work
 
 PAGES = 6
+jq = JQ(sys.argv[1] if len(sys.argv) > 1 else None)
 
 
-async def print_book(argument: dict[str, int]) -> str:
+@jq.job(retry_base=0.01)
+async def print_book(page: int) -> str:
     attempt = current_job.get().attempt
-    for page in range(argument["page"], PAGES):
+    for number in range(page, PAGES):
         await asyncio.sleep(0.01)
-        if page == 3 and attempt == 1:
+        if number == 3 and attempt == 1:
             raise OSError("out of paper")
-        print(f"attempt {attempt} prints page {page}")
+        print(f"attempt {attempt} prints page {number}")
         # Both go with the next heartbeat, at once.
-        progress((page + 1) / PAGES, f"{page + 1} of {PAGES} pages")
-        checkpoint({"page": page + 1})  # another attempt would get this as its argument
+        progress((number + 1) / PAGES, f"{number + 1} of {PAGES} pages")
+        checkpoint({"page": number + 1})  # another attempt would get this as its argument
     return "printed"
 
 
-async def main(url: str) -> None:
-    jq = JQ(url)
+async def main() -> None:
     stop = asyncio.Event()
-    worker = asyncio.create_task(work(WorkOptions({"print-book": print_book}, masters=[url]), stop))
-    job = await jq.aenqueue("print-book", {"page": 0}, retry_base=0.01)
-    async for state in job:  # how it stands now, and each change until the end
-        last = state
-    print("ended as", last.status)
+    worker = asyncio.create_task(jq.worker().serve(stop))
+    job = await print_book.aenqueue(0)
+    print("ended as", await job.ajoin())
     document = await job.adocument()
     print(f"{document['progress']:.0%}, {document['progress_message']}")
     stop.set()
     await worker
 
 
-asyncio.run(main(sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8400"))
+asyncio.run(main())

@@ -1,4 +1,4 @@
-"""One job for each key: enqueueing again changes the one that waits. Needs a worker with `tasks:FUNCTIONS`.
+"""One job for each key: enqueueing again changes the one that waits. Needs a worker with `tasks:jq`.
 
 python unique.py [URL of the master]
 """

@@ -5,7 +5,7 @@
 -- @arg    jobs  list<JobChange> 1..1000  each with its argument behind it; an empty one leaves the job's own
 -- @argv   jobs...
 -- @reply  states jobs
--- @errors INVALID jobs, INVALID jobs[i].field, FULL jobs[i].queue, FULL jobs[i].tags[j]
+-- @errors INVALID jobs, INVALID jobs[i].field
 -- @conflict it runs or has ended; of such only the tags can be changed
 -- @flags  write
 -- @role   pusher, operator
@@ -24,12 +24,11 @@ meta.open()
 local count = #ARGV / 2
 check.refuse((count % 1 ~= 0 or count < 1 or count > MOST_JOBS) and "INVALID jobs: expected 1 to " .. MOST_JOBS
   .. " specs, each with its argument, got " .. #ARGV .. " arguments")
-local changes, is_checked = {}, meta.state[meta.CROWDED] or meta.state[meta.VERSION] > 0
+local changes = {}
 for i = 1, count do
   changes[i] = change.parse(ARGV[2 * i - 1], i - 1, ARGV[2 * i] ~= "")
-  is_checked = is_checked or changes[i].queue
 end
-if is_checked then
+if meta.state[meta.VERSION] > 0 then
   change.check(changes)
 end
 local answers = {}

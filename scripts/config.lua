@@ -16,7 +16,6 @@
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local bounds = require "jqlua.settings.bounds"
 local due = require "jqlua.base.due"
 local settings = require "jqlua.settings.settings"
 local settingspec = require "jqlua.settings.settingspec"
@@ -40,7 +39,6 @@ if spec.set ~= nil or spec.unset ~= nil then
   local flags = meta.state[meta.FLAGS]
   redis.call("SETRANGE", keys.META, meta.SETTINGS_OFFSET, settings.packed(values))
   meta.save_flags(settings.flags(named) + flags - flags % meta.HAS_OWN)
-  bounds.review(values)
   -- Due times recorded under longer limits would be too late.
   redis.call("DEL", keys.REVIEW)
   due.note(due.REVIEW, due.AT_ONCE)

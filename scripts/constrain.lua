@@ -6,8 +6,6 @@
 -- @arg    concurrency  integer? 1..1e9   how many jobs may run at once
 -- @arg    rate         Rate?             how many may start in a period
 -- @arg    cost         Cost?             how much of it a job takes
--- @arg    order        strict?           jobs of a key run in the order of enqueueing
--- @arg    expires_in   seconds? 0.001..1e10  it is deleted after this time
 -- @arg    shared       flag?             in a partition of a cluster: it has its part of concurrency and limit
 -- @arg    declared     name?             digest of a program's declaration: nothing changes if it is the same
 -- @arg    actor        actor?
@@ -53,7 +51,6 @@ else
   if old then
     constraints.delete(old)
     limitrecord.delete(old.n)
-    rollout.note(rollout.LIMITED, old.n)
   end
 end
 constraints.save(new)
@@ -63,16 +60,13 @@ if is_changed then
   local running = limit and limit.running or 0
   limitrecord.set(new.n, {
     concurrency = new.c or 0, rate = new.l or 0, period_ms = new.p and math.ceil(new.p * 1000) or 0,
-    is_smooth = new.s or false, running = running,
+    running = running,
   })
-  rollout.note(limit and rollout.LIMITED or rollout.ADDED, new.n)
 end
-if is_changed or not is_same then
-  -- The steps read the limits.
-  transition.commit()
-  rollout.carry_out()
-  meta.save_constraints()
+if old and (is_changed or not is_same) then
+  rollout.begin(old.n)
 end
+meta.save_constraints()
 local is_plain, match = pcall(cmsgpack.unpack, ARGV[2])
 spec.match = is_plain and match or nil
 trail.note("constrain", new.i, spec)

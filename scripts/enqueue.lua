@@ -4,8 +4,7 @@
 -- @arg    request  token?               the same token gives the same jobs again: repeating is harmless
 -- @argv   [spec], jobs...
 -- @reply  enqueued                      {id, created, id, created, ...} in order
--- @errors INVALID jobs[i].field, FULL jobs[i], FULL jobs[i].queue, FULL jobs[i].name, FULL jobs[i].tags[j],
---         NOTFOUND jobs[i].depends[j], CONFLICT request
+-- @errors INVALID jobs[i].field, FULL jobs[i].queue, NOTFOUND jobs[i].depends[j], CONFLICT request
 -- @flags  write, function
 -- @role   pusher
 -- @over   enqueue
@@ -58,7 +57,7 @@ end
 local is_checked = false
 for i = 1, queue_count do
   local queue = queues.decode(names[i], raws[i + 3])
-  is_checked = is_checked or queue[queues.MAX_WAITING] > 0 or queue[queues.IS_NEW]
+  is_checked = is_checked or queue[queues.MAX_WAITING] > 0
 end
 if is_checked then
   enqueueing.check_queues(new_jobs)
@@ -68,9 +67,6 @@ if count > 1 and meta.state[meta.VERSION] > 0 then
 end
 if is_linked then
   creation.check(new_jobs, "jobs")
-end
-if meta.state[meta.CROWDED] then
-  enqueueing.check_new(new_jobs)
 end
 serial.open(raws[2], raws[3])
 local reply = creation.create_all(new_jobs, first + 1, { nil, nil })

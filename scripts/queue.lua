@@ -11,12 +11,11 @@
 -- @arg    known        flag? = false    only a queue that is there: NOTFOUND otherwise
 -- @arg    actor        actor?
 -- @reply  Queue
--- @errors INVALID field, NOTFOUND name (with known), FULL name
+-- @errors INVALID field, NOTFOUND name (with known)
 -- @flags  write
 -- @role   operator
 -- @over   all
 -- @http   POST /queue/{name}
-local admission = require "jqlua.life.admission"
 local arguments = require "jqlua.base.arguments"
 local meta = require "jqlua.base.meta"
 local fairness = require "jqlua.life.fairness"
@@ -36,7 +35,6 @@ local own_set, own_unset = settingspec.parse(spec, true)
 local queue = queues.load(spec.name)
 if queue[queues.IS_NEW] then
   check.refuse(spec.known and check.missing("name", "queue", spec.name))
-  admission.check_queues(spec.name, 1, "name")
   queue[queues.CHANGED] = true
 end
 if spec.max_waiting then

@@ -12,8 +12,8 @@ local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
-local batch = require "jqlua.base.batch"
 local jobs = require "jqlua.job.jobs"
+local members = require "jqlua.queue.members"
 local readers = require "jqlua.links.readers"
 local states = require "jqlua.job.states"
 local queues = require "jqlua.queue.queues"
@@ -31,8 +31,7 @@ if not has_kept then
 end
 local now = meta.state[meta.NOW_MS]
 local queue = queues.load(job[jobs.QUEUE])
-local kept = queues.key(queue, states.KEPT)
-local until_ms = tonumber(redis.call("ZSCORE", kept, id) or 0)
+local until_ms = job[jobs.STATE] == states.KEPT and members.score(job) or 0
 local grace_ms = settings.at(settings.RESULT_GRACE, queue) * 1000
 local is_needed = (until_ms <= now or grace_ms == 0) and readers.any(job)
 check.refuse(until_ms <= now and not is_needed
@@ -43,7 +42,7 @@ if grace_ms == 0 and not is_needed then
 elseif grace_ms == 0 or not jobs.has(job, jobs.READ) then
   jobs.set(job, jobs.READ)
   jobs.save(job)
-  batch.add(kept, now + grace_ms, id)
+  members.add(queue, states.KEPT, now + grace_ms, id)
   queues.note_due(queue, queues.DUE_ENDED, now + grace_ms)
 end
 transition.commit()

@@ -11,7 +11,7 @@
 -- @arg    actor   actor?
 -- @reply  states jobs
 -- @reply  {cursor: cursor, changed: integer} with where
--- @errors INVALID field, FULL queue
+-- @errors INVALID field
 -- @conflict neither failed, cancelled, skipped nor waiting for a retry; or its unique key is another's
 -- @flags  write
 -- @room   any

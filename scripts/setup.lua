@@ -22,7 +22,7 @@ if redis.call("EXISTS", keys.META) == 0 then
   for i, setting in ipairs(settings.ALL) do
     values[i] = setting[2]
   end
-  redis.call("SET", keys.META, struct.pack(meta.FORMAT, meta.SCHEMA, 0, 0, meta.NONE, 0, 0, 0, meta.new_secret())
+  redis.call("SET", keys.META, struct.pack(meta.FORMAT, meta.SCHEMA, 0, 0, meta.NONE, 0, 0, meta.new_secret())
     .. meta.NO_PULSE .. settings.packed(values))
   -- The index of all queues is built now, while it costs nothing.
   redis.call("HSET", keys.PATTERNS, "*", "")

@@ -51,7 +51,6 @@ FAILURES = {
     500: ("Internal", "A fault of the server. Never the answer to a bad request.", ["INTERNAL"]),
     503: ("Unavailable", "The server or its Redis cannot serve now; another, or a moment later, may.",
           ["UNAVAILABLE", "VERSION", "DRAINING", "BUSY"]),
-    504: ("NotDurable", "Enqueued (`job_ids`), but too few replicas had it in time.", ["NOTDURABLE"]),
 }  # fmt: skip
 TAGS = {
     "viewer": "Reading: jobs, queues, limits, schedules, workers, statistics and settings.",
@@ -293,7 +292,7 @@ def statuses(operation: Operation, route: Route) -> set[int]:
         found |= {404, 409}
     if body(operation, route):
         found |= {408, 413, 415}
-    return found | ({404, 504} if operation.name == "enqueue" else set())
+    return found | ({404} if operation.name == "enqueue" else set())
 
 
 def outcome(operation: Operation, status: int) -> str:
@@ -338,7 +337,7 @@ def described(operation: Operation, route: Route) -> dict[str, Any]:
 def call() -> dict[str, Any]:
     """`POST /call/{operation}`, which stands for many."""
     names = [name for name, one in operations().items() if one.roles != (SERVER,)]
-    every = sorted({400, 401, 403, 404, 406, 408, 409, 410, 413, 415, 429, 500, 503, 504})
+    every = sorted({400, 401, 403, 404, 406, 408, 409, 410, 413, 415, 429, 500, 503})
     argument = {"oneOf": [{"type": "string"}, {"type": "object", "required": ["$bin"], "properties": {"$bin": {}}}]}
     return {
         "operationId": "call",
@@ -363,8 +362,6 @@ def failures() -> dict[str, Any]:
     found = {}
     for name, meaning, codes in FAILURES.values():
         error: dict[str, Any] = {"code": codes[0], "message": "why"}
-        if name == "NotDurable":
-            error["job_ids"] = ["0664a3b1c05c00"]
         found[name] = {"description": meaning, **content(ref("Error"), {"error": error})}
     return found
 

@@ -54,18 +54,17 @@ def calls(node: Node) -> int:
 
 async def idle(servers: Cluster, for_s: int) -> Figures:
     """What a worker calls that has nothing to do."""
-    from jqmaster.worker.sources import RedisSource
-    from jqmaster.worker.worker import Worker
+    from jqmaster import JQ
 
-    source, stop = RedisSource(servers.url, "{idle:*/16}", ["a"]), asyncio.Event()
-    running = asyncio.create_task(Worker({"a": None}, source).run(stop))
+    jq, stop = JQ(servers.url, namespace="{idle:*/16}"), asyncio.Event()
+    jq.job(name="a")(lambda: None)
+    running = asyncio.create_task(jq.worker().serve(stop))
     await asyncio.sleep(5)
     before = [calls(node) for node in servers.primaries]
     await asyncio.sleep(for_s)
     most = max(calls(node) - count for node, count in zip(servers.primaries, before, strict=True))
     stop.set()
     await running
-    await source.stop()
     return {"calls": most * 60 / for_s}
 
 

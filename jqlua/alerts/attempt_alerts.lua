@@ -2,6 +2,7 @@
 local alerts = require "jqlua.alerts.alerts"
 local budget = require "jqlua.job.budget"
 local jobs = require "jqlua.job.jobs"
+local members = require "jqlua.queue.members"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local queues = require "jqlua.queue.queues"
@@ -41,7 +42,7 @@ end
 ---@return boolean is_all whether all that were looked at are such
 function M.check_hung(queue)
   local now, late_ms = meta.state[meta.NOW_MS], settings.late_ms(queue)
-  local ids = call("ZRANGE", queues.key(queue, states.RUNNING), 0, MOST_RUNNING - 1)
+  local ids = members.ids(queue, states.RUNNING, MOST_RUNNING)
   local by_worker, order, hung = {}, {}, 0
   for _, id in ipairs(ids) do
     local job = jobs.read(id)
@@ -74,7 +75,7 @@ end
 --- The newest failure's group and message.
 local function newest_failure(queue)
   for _, state in ipairs({ states.RETRYING, states.ERROR }) do
-    local id = call("ZRANGE", queues.key(queue, state), -1, -1)[1]
+    local id = members.ids(queue, state, 1, true)[1]
     local raw = id and call("GET", keys.EXTRA .. id)
     local extra = raw and cmsgpack.unpack(raw)
     if extra and (extra.m or extra.g) then

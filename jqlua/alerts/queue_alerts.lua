@@ -8,6 +8,7 @@ local constraintdoc = require "jqlua.limits.constraintdoc"
 local jobs = require "jqlua.job.jobs"
 local meta = require "jqlua.base.meta"
 local oldest = require "jqlua.queue.oldest"
+local members = require "jqlua.queue.members"
 local queues = require "jqlua.queue.queues"
 local queue_status = require "jqlua.find.queue_status"
 local settings = require "jqlua.settings.settings"
@@ -16,8 +17,6 @@ local usual = require "jqlua.alerts.usual"
 local wording = require "jqlua.alerts.wording"
 
 local M = {}
-
-local call = redis.call
 
 local TIMES = 2 -- as long as usual
 local CROWD = 50 -- waiting jobs, from which on it is looked for what they have in common
@@ -28,7 +27,7 @@ local MOST_BEFORE = 0.4 -- of the jobs before, that may have it as well
 local function count(queue, ...)
   local sum = 0
   for _, state in ipairs({ ... }) do
-    sum = sum + call("ZCARD", queues.key(queue, state))
+    sum = sum + members.count(queue, state)
   end
   return sum
 end
@@ -39,7 +38,7 @@ end
 
 --- What each value of the first or last jobs of a set is the value of: path -> value -> share.
 local function values_of(queue, set, is_newest)
-  local ids = call("ZRANGE", queues.key(queue, set), is_newest and -SAMPLE or 0, is_newest and -1 or SAMPLE - 1)
+  local ids = members.ids(queue, set, SAMPLE, is_newest)
   local counts = {}
   for _, id in ipairs(ids) do
     common_values.count(counts, id)

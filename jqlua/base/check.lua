@@ -190,24 +190,7 @@ function M.not_one_spec(takes_more)
   return M.not_a_map("spec", ARGV[1])
 end
 
-local function distance(a, b)
-  local row = {}
-  for j = 0, #b do
-    row[j] = j
-  end
-  for i = 1, #a do
-    local diagonal = row[0]
-    row[0] = i
-    for j = 1, #b do
-      local cost = a:byte(i) == b:byte(j) and diagonal or diagonal + 1
-      diagonal = row[j]
-      row[j] = math.min(cost, row[j] + 1, row[j - 1] + 1)
-    end
-  end
-  return row[#b]
-end
-
---- Rejects a field and suggests the closest known one.
+--- Rejects a field, and names those that there are.
 ---@param path string of the map, "" for the call's own spec
 ---@param known string known names, separated by blanks
 function M.unknown(path, field, known)
@@ -215,18 +198,9 @@ function M.unknown(path, field, known)
     return "INVALID " .. (path == "" and "spec" or path) .. ": expected a map with text as keys, got the key "
       .. M.show(field)
   end
-  local best, least = nil, 3
-  if #field <= 40 then
-    for name in known:gmatch("%S+") do
-      local d = distance(field:lower(), name)
-      if d < least then
-        best, least = name, d
-      end
-    end
-  end
   local shown = M.part(field)
-  return "INVALID " .. (path == "" and shown or path .. "." .. shown) .. ": unknown field"
-    .. (best and ", did you mean " .. best .. "?" or ", expected one of " .. known:gsub(" ", ", "))
+  return "INVALID " .. (path == "" and shown or path .. "." .. shown) .. ": unknown field, expected one of "
+    .. known:gsub(" ", ", ")
 end
 
 --- A list (not a map) of `low` to `high` values.

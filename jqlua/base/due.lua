@@ -21,8 +21,7 @@ M.DEPENDENTS = "d" -- those of a job that ended: how, its id, and the last one h
 M.UNIQUE = "U" -- unique keys that are kept after the end
 M.SCHEDULE = "c" -- the next moment of a schedule: its id
 M.KEYS = "O" -- keys of constraints that open by time (module limits.keyrecord)
-M.EXPIRY = "x" -- the end of a constraint that has one: its id
-M.CONSTRAINTS = "p" -- changes of constraints (module limits.rollout)
+M.CONSTRAINTS = "p" -- keys of a changed or removed constraint: its number (module limits.rollout)
 
 -- A moment that is always due, even after the clock went back.
 M.AT_ONCE = 0

@@ -15,7 +15,7 @@ M.JOB = NAMESPACE .. ":j:" -- + id, string: job record (module job.jobs)
 M.ARGUMENT = NAMESPACE .. ":a:" -- + id, string: its argument, as it came
 M.OUTCOME = NAMESPACE .. ":o:" -- + id, string: kept result, or error of the last failure
 M.EXTRA = NAMESPACE .. ":x:" -- + id, string: rarely needed facts of a job
-M.SET = NAMESPACE .. ":" -- + state letter + ":" + queue, zset: the jobs of a queue in a state
+M.SET = NAMESPACE .. ":" -- + letter + ":" + queue, zset: the jobs of a queue in a state (module job.states)
 M.EXPIRING = NAMESPACE .. ":y:" -- + queue, zset: jobs that end unless they start by then
 ---@kept
 M.OF_QUEUES = {} -- queue -> its keys that were needed (module queue.queues)
@@ -67,7 +67,7 @@ M.TURNS = NAMESPACE .. ":turns:"
 M.FAIR = NAMESPACE .. ":fair:" -- + queue, string: by what it is shared
 M.WEIGHTS = NAMESPACE .. ":weights:" -- + queue, hash: level and value -> weight
 M.WALK = NAMESPACE .. ":walk:" -- + queue, string: how far its waiting jobs were placed (module life.placement)
-M.CHANGES = NAMESPACE .. ":changes" -- hash: change of constraints -> how far it is carried out (module limits.rollout)
+M.CHANGES = NAMESPACE .. ":changes" -- hash: number of a constraint -> key looked at last (module limits.rollout)
 M.IMPORT = NAMESPACE .. ":import" -- string: what is being imported, or was (module upkeep.importing)
 
 -- Beyond a job's own life.

@@ -1,8 +1,8 @@
 -- The namespace's own key: one string, so that a script learns all it needs with one read.
 -- Header: schema, number of channels with sleepers, flags (which ended jobs are not kept at all, ...), the next moment
--- anything is due (a lower bound), the version of the set of constraints, the version in which one was last added,
--- whether changes are still to be carried out (module limits.rollout), the secret that tokens are made with. Then when
--- calls came (module life.pulse), and the settings (module settings.settings).
+-- anything is due (a lower bound), the version of the set of constraints, the version in which one was last added, the
+-- secret that tokens are made with. Then when calls came (module life.pulse), and the settings (module
+-- settings.settings).
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local clock = require "jqlua.base.clock"
@@ -10,11 +10,11 @@ local server = require "jqlua.base.server"
 
 local M = {}
 
-M.SCHEMA = 6
-M.FORMAT = ">I2I2BdI4I4Bc8"
+M.SCHEMA = 7
+M.FORMAT = ">I2I2BdI4I4c8"
 local SLEEPERS_OFFSET = 2
 M.FLAGS_OFFSET = 4
-local PULSE_OFFSET = 30
+local PULSE_OFFSET = 29
 local PULSE_FORMAT = ">dddd"
 M.NO_PULSE = ("\0"):rep(32)
 M.SETTINGS_OFFSET = PULSE_OFFSET + #M.NO_PULSE
@@ -43,26 +43,23 @@ M.DUE_CHANGED = 6
 M.TIMER_MOVED = 7
 M.VERSION = 8 -- of the set of constraints; 0: there never was one
 M.ADDED = 9 -- the version in which one was last added: jobs that waited then must be placed again
-M.PENDING = 10 -- 1: changes of constraints are not carried out yet; stored with CROWDED, as the second flag
-M.NOTED = 11 -- events of this call that are not written yet (module statistics.events), or false
-M.TAGGED = 12 -- tags of jobs changed (module links.tags)
-M.SECRET = 13
-M.SECONDS = 14 -- the moment, as texts
-M.MICROS = 15
-M.RANDOM = 16 -- random part of this call's tokens, or false before the first
-M.DROPPED = 17 -- sum of the flags of states that leave no record
-M.EVENTS = 18 -- whether events are written
-M.COUNTED = 19 -- whether statistics are kept
-M.SPENT = 20 -- of the call's budget (module job.budget)
-M.RAN_MS = 21 -- when the last call came, as far as recorded
-local KNOWN = 22 -- the encoded header; empty once something changed
-M.NOTICED = 23 -- whether events are written or webhooks exist, so that any job's changes may matter to others
-M.CROWDED = 24 -- whether a limit of the namespace is near (module settings.bounds)
-M.SERIAL = 25 -- the last serial number issued (module base.serial), or false if this call does not know it
-M.ISSUED = 26 -- the same as digits, if this call issued it and that is not written yet, or false
+M.NOTED = 10 -- events of this call that are not written yet (module statistics.events), or false
+M.TAGGED = 11 -- tags of jobs changed (module links.tags)
+M.SECRET = 12
+M.SECONDS = 13 -- the moment, as texts
+M.MICROS = 14
+M.RANDOM = 15 -- random part of this call's tokens, or false before the first
+M.DROPPED = 16 -- sum of the flags of states that leave no record
+M.EVENTS = 17 -- whether events are written
+M.COUNTED = 18 -- whether statistics are kept
+M.SPENT = 19 -- of the call's budget (module job.budget)
+M.RAN_MS = 20 -- when the last call came, as far as recorded
+local KNOWN = 21 -- the encoded header; empty once something changed
+M.NOTICED = 22 -- whether events are written or webhooks exist, so that any job's changes may matter to others
+M.SERIAL = 23 -- the last serial number issued (module base.serial), or false if this call does not know it
+M.ISSUED = 24 -- the same as digits, if this call issued it and that is not written yet, or false
 M.state = {
-  0, 0, 0, 0, "", false, false, 0, 0, 0, false, false, "", "", "", false, 0, false, true, 0, 0, "", false, false, false,
-  false,
+  0, 0, 0, 0, "", false, false, 0, 0, false, false, "", "", "", false, 0, false, true, 0, 0, "", false, false, false,
 }
 
 local function refusal(raw, schema)
@@ -119,13 +116,13 @@ function M.open(...)
   end
   local state = M.state
   if raw ~= state[KNOWN] then
-    local schema, sleepers, flags, next_due, version, added, pending, secret = struct.unpack(M.FORMAT, raw)
+    local schema, sleepers, flags, next_due, version, added, secret = struct.unpack(M.FORMAT, raw)
     if schema ~= M.SCHEMA then
       check.refuse(refusal(raw, schema))
     end
     set_flags(flags)
     state[M.SLEEPERS], state[M.NEXT_DUE], state[M.SECRET] = sleepers, next_due, secret
-    state[M.VERSION], state[M.ADDED], state[M.PENDING], state[M.CROWDED] = version, added, pending % 2, pending > 1
+    state[M.VERSION], state[M.ADDED] = version, added
     state[M.DUE_CHANGED], state[M.TIMER_MOVED], state[M.NOTED], state[M.TAGGED] = false, false, false, false
     state[M.RAN_MS] = struct.unpack(">d", raw, PULSE_OFFSET + 9)
     state[KNOWN], state[M.RAW] = raw, raw
@@ -185,11 +182,11 @@ function M.save()
   redis.call("SETRANGE", keys.META, DUE_OFFSET, struct.pack(">d", M.state[M.NEXT_DUE]))
 end
 
---- Writes the header's fields about constraints, and whether a limit is near.
+--- Writes the header's fields about constraints.
 function M.save_constraints()
   local state = M.state
   redis.call("SETRANGE", keys.META, CONSTRAINTS_OFFSET,
-    struct.pack(">I4I4B", state[M.VERSION], state[M.ADDED], state[M.PENDING] + (state[M.CROWDED] and 2 or 0)))
+    struct.pack(">I4I4", state[M.VERSION], state[M.ADDED]))
 end
 
 --- When calls began to come without a long gap, the last one recorded, and the last outage from and to.

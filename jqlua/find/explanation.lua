@@ -5,6 +5,7 @@ local documents = require "jqlua.values.documents"
 local constraints = require "jqlua.limits.constraints"
 local constraintdoc = require "jqlua.limits.constraintdoc"
 local jobs = require "jqlua.job.jobs"
+local members = require "jqlua.queue.members"
 local states = require "jqlua.job.states"
 local placement = require "jqlua.life.placement"
 local queues = require "jqlua.queue.queues"
@@ -32,7 +33,7 @@ local function constraints_of(job, queue)
     if definition then
       local limit, key = limitrecord.load(definition.n), keyrecord.load_named(entry[job_units.NAME], definition.n)
       local opens_ms = room.opens_at(limit, key, rate.cost(limit, entry[job_units.COST]))
-      local is_full = not entry[job_units.IS_TAKEN] and room.is_full(limit, key)
+      local is_full = room.is_full(limit, key)
       found[#found + 1] = {
         definition = definition, entry = entry, limit = limit, key = key, is_open = not is_full and not opens_ms,
         opens_ms = opens_ms, is_full = is_full,
@@ -48,7 +49,7 @@ local function encode_constraint(one)
   local shown = {
     id = definition.i, running = key.in_use, open = one.is_open, concurrency = definition.c,
     rate = constraintdoc.rate_of(definition), opens_ms = one.opens_ms,
-    starts = definition.l and not definition.s and rate.starts_in(one.limit, key) or nil,
+    starts = definition.l and rate.starts_in(one.limit, key) or nil,
     cost = definition.l and definition.kg and rate.cost(one.limit, one.entry[job_units.COST]) or nil,
     hold_ms = key.hold_ms > meta.state[meta.NOW_MS] and key.hold_ms or nil,
   }
@@ -79,7 +80,7 @@ local function add_waiting(shown, job)
   local queue, state = queues.load(job[jobs.QUEUE]), job[jobs.STATE]
   local start_ms, blobs = meta.state[meta.NOW_MS], {}
   if state == states.SCHEDULED or state == states.RETRYING then
-    start_ms = math.max(start_ms, tonumber(call("ZSCORE", queues.key(queue, state), job[jobs.ID])))
+    start_ms = math.max(start_ms, members.score(job))
   end
   shown.held = false
   for i, one in ipairs(constraints_of(job, queue)) do
@@ -91,7 +92,7 @@ local function add_waiting(shown, job)
   shown.ahead = count_ahead(job, queue, job_units.of(job))
   shown.workers, shown.waiting = served.counts(job[jobs.QUEUE])
   shown.unknown = served.is_unknown(job[jobs.QUEUE], job[jobs.NAME]) or nil
-  shown.running = call("ZCARD", queues.key(queue, states.RUNNING))
+  shown.running = members.count(queue, states.RUNNING)
   if state == states.BLOCKED then
     shown.waits_for = call("ZRANGE", keys.WAITS_FOR .. job[jobs.ID], 0, MOST_WAITED_FOR - 1)
   elseif not shown.paused then

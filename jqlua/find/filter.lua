@@ -8,7 +8,7 @@ local jobs = require "jqlua.job.jobs"
 local matcher = require "jqlua.limits.matcher"
 local meta = require "jqlua.base.meta"
 local msgpack = require "jqlua.values.msgpack"
-local queues = require "jqlua.queue.queues"
+local members = require "jqlua.queue.members"
 local states = require "jqlua.job.states"
 local keys = require "jqlua.base.keys"
 
@@ -82,7 +82,7 @@ local function is_slower(job, slower_ms)
   if state == states.RUNNING then
     end_ms = meta.state[meta.NOW_MS]
   elseif states.is_of(state, "ecn") then
-    end_ms = tonumber(redis.call("ZSCORE", queues.key(queues.load(job[jobs.QUEUE]), state), job[jobs.ID]))
+    end_ms = members.score(job)
   end
   return end_ms - job[jobs.STARTED_MS] > slower_ms
 end

@@ -8,8 +8,10 @@ local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local jobs = require "jqlua.job.jobs"
+local members = require "jqlua.queue.members"
 local queues = require "jqlua.queue.queues"
 local rank = require "jqlua.base.rank"
+local states = require "jqlua.job.states"
 local merging = require "jqlua.find.merging"
 local filter = require "jqlua.find.filter"
 
@@ -54,31 +56,35 @@ local function cursor_of(at)
   }, ":")
 end
 
---- The next members of a set, or of the two sets of one state.
-local function members_behind(at, set_keys, most, is_reversed)
+--- The next members of the sets of an entry of ORDER: of a queue's, or of one that is named by its key.
+local function members_behind(search, entry, queue)
+  local at, is_reversed = search.at, search.is_reversed
   local from = at[SCORE] and { at[SCORE], at[ID] }
-  local members = rank.next(set_keys[1], from, most, is_reversed)
-  if not set_keys[2] then
-    return members
+  if not queue then
+    return rank.next(entry, from, CHUNK, is_reversed)
   end
-  for _, member in ipairs(rank.next(set_keys[2], from, most, is_reversed)) do
-    members[#members + 1] = member
+  local found = members.next(queue, entry:sub(1, 1), from, CHUNK, is_reversed)
+  if #entry == 1 then
+    return found
   end
-  table.sort(members, function(a, b)
+  for _, member in ipairs(members.next(queue, entry:sub(2), from, CHUNK, is_reversed)) do
+    found[#found + 1] = member
+  end
+  table.sort(found, function(a, b)
     if is_reversed then
       a, b = b, a
     end
     return a[1] < b[1] or (a[1] == b[1] and a[2] < b[2])
   end)
-  for i = #members, most + 1, -1 do
-    members[i] = nil
+  for i = #found, CHUNK + 1, -1 do
+    found[i] = nil
   end
-  return members
+  return found
 end
 
-local function read_all(prefix, members)
+local function read_all(prefix, found)
   local wanted = {}
-  for i, member in ipairs(members) do
+  for i, member in ipairs(found) do
     wanted[i] = prefix .. member[2]
   end
   return call("MGET", unpack(wanted))
@@ -86,10 +92,10 @@ end
 
 --- Reads members of a set and takes those that are selected.
 ---@return boolean is_over if as many as wanted were taken, or the budget is spent
-local function look(search, members)
+local function look(search, found)
   local where, at = search.where, search.at
-  local raws = read_all(keys.JOB, members)
-  for i, member in ipairs(members) do
+  local raws = read_all(keys.JOB, found)
+  for i, member in ipairs(found) do
     search.looked = search.looked + 1
     local is_left = budget.pay(budget.LOOK + budget.of_bytes(raws[i] or ""))
     at[SCORE], at[ID] = member[1], member[2]
@@ -106,14 +112,14 @@ local function look(search, members)
   return false
 end
 
---- Searches a set, or the sets of one state, from the position on.
+--- Searches the sets of an entry, as of members_behind, from the position on.
 ---@return boolean is_through whether its end was reached
-local function go_through(search, set_keys)
+local function go_through(search, entry, queue)
   while budget.pay(budget.LOOK) do
-    local members = members_behind(search.at, set_keys, CHUNK, search.is_reversed)
-    if members[1] and look(search, members) then
+    local found = members_behind(search, entry, queue)
+    if found[1] and look(search, found) then
       return false
-    elseif #members < CHUNK then
+    elseif #found < CHUNK then
       return true
     end
   end
@@ -132,19 +138,12 @@ local function go_through_queue(search, name)
   if at[QUEUE] ~= name then
     at[LETTERS], at[SCORE], at[ID], at[QUEUE] = ORDER[1], nil, "", name
   end
-  local set_keys, all = {}, {}
-  for _, entry in ipairs(ORDER) do
-    if is_wanted(search, entry) then
-      set_keys[entry] = {}
-      for letter in entry:gmatch(".") do
-        local key = queues.key(queue, letter)
-        table.insert(set_keys[entry], key)
-        all[#all + 1] = key
-      end
-    end
+  local all = {}
+  for letter in states.SETS:gmatch(".") do
+    all[#all + 1] = queues.key(queue, letter)
   end
   budget.pay(budget.STEP)
-  if not all[1] or call("EXISTS", unpack(all)) == 0 then
+  if call("EXISTS", unpack(all)) == 0 then
     return true
   end
   local has_begun = false
@@ -154,7 +153,7 @@ local function go_through_queue(search, name)
     elseif has_begun then
       at[LETTERS], at[SCORE], at[ID] = entry, nil, ""
     end
-    if has_begun and set_keys[entry] and not go_through(search, set_keys[entry]) then
+    if has_begun and is_wanted(search, entry) and not go_through(search, entry, queue) then
       return false
     end
   end
@@ -195,10 +194,10 @@ local function go_through_merged(search, names)
     local from = at[SCORE] and { at[SCORE], at[ID] }
     local sources = has_begun and merging.open(entry, search.letters, names, from)
     while sources do
-      local members = merging.next(sources, CHUNK)
-      if members[1] and look(search, members) then
+      local found = merging.next(sources, CHUNK)
+      if found[1] and look(search, found) then
         return false
-      elseif #members < CHUNK then
+      elseif #found < CHUNK then
         break
       end
     end
@@ -223,9 +222,9 @@ function M.page(where, at, wish)
   if search.letters == "" then
     is_through = true
   elseif where.tag then
-    is_through = go_through(search, { keys.TAGGED .. where.tag })
+    is_through = go_through(search, keys.TAGGED .. where.tag)
   elseif where.group then
-    is_through = go_through(search, { keys.FAILED .. where.group })
+    is_through = go_through(search, keys.FAILED .. where.group)
   elseif names then
     is_through = go_through_merged(search, names)
   elseif where.queue then

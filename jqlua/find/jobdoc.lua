@@ -1,7 +1,7 @@
 -- A job's document: one MessagePack map. Argument, result and error are spliced in as received.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local queues = require "jqlua.queue.queues"
+local members = require "jqlua.queue.members"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local readers = require "jqlua.links.readers"
@@ -81,7 +81,7 @@ function M.encode(job, argument, preview)
     put("worker_id", job[jobs.WORKER])
     put("started_ms", job[jobs.STARTED_MS])
   end
-  local score = tonumber(redis.call("ZSCORE", queues.key(queues.load(job[jobs.QUEUE]), state), job[jobs.ID]))
+  local score = members.score(job)
   put_moment(put, job, score)
   for field, value in pairs(jobs.copy_options(job)) do
     put(field, value)

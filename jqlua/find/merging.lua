@@ -2,8 +2,8 @@
 -- then waiting ones in their order.
 local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
+local members = require "jqlua.queue.members"
 local queues = require "jqlua.queue.queues"
-local rank = require "jqlua.base.rank"
 local settings = require "jqlua.settings.settings"
 local states = require "jqlua.job.states"
 
@@ -38,35 +38,37 @@ end
 --- The next members of a sorted set by time, the latest first.
 ---@return table[]? members nil if more than FEW share the time
 ---@return boolean is_over
-local function members_before(key, at)
-  local flat = call("ZRANGE", key, at and string.format("%.17g", at[1]) or "+inf", "-inf", "BYSCORE", "REV", "LIMIT", 0,
-    FEW, "WITHSCORES")
-  local members = {}
+local function members_before(source, at)
+  local base, top = states.band(source.state)
+  local from = at and string.format("%.0f", base + at[1]) or string.format("(%.0f", top)
+  local flat = call("ZRANGE", queues.key(source.queue, source.state), from, base, "BYSCORE", "REV", "LIMIT", 0, FEW,
+    "WITHSCORES")
+  local found = {}
   for i = 1, #flat, 2 do
-    local score = tonumber(flat[i + 1])
+    local score = tonumber(flat[i + 1]) - base
     if not at or score < at[1] or flat[i] < at[2] then
-      members[#members + 1] = { score, flat[i] }
+      found[#found + 1] = { score, flat[i] }
     end
   end
-  return (members[1] or #flat < 2 * FEW) and members or nil, #flat < 2 * FEW
+  return (found[1] or #flat < 2 * FEW) and found or nil, #flat < 2 * FEW
 end
 
 --- Reads members behind a position.
 local function refill(source, at, is_reversed)
   budget.pay(REFILL)
   at = at and { at[1] + source.offset, at[2] }
-  local members, is_over
+  local found, is_over
   if is_reversed then
-    members, is_over = members_before(source.key, at)
+    found, is_over = members_before(source, at)
   end
-  if not members then
-    members = rank.next(source.key, at, FEW, is_reversed)
-    is_over = #members < FEW
+  if not found then
+    found = members.next(source.queue, source.state, at, FEW, is_reversed)
+    is_over = #found < FEW
   end
-  for _, member in ipairs(members) do
+  for _, member in ipairs(found) do
     member[1] = member[1] - source.offset
   end
-  source.members, source.place, source.is_over = members, 1, is_over
+  source.members, source.place, source.is_over = found, 1, is_over
 end
 
 local function comes_before(a, b, is_reversed)
@@ -94,7 +96,8 @@ end
 --- The sets of an entry of ORDER, each at the first member behind a position.
 ---@param letters string states that matter
 ---@param from? table {score, id}; nil: at the beginning
----@return table? sources {key, offset: what a score has more than the moment that orders it, ...}; nil: none is wanted
+---@return table? sources {queue, state, offset: what a score has more than the moment that orders it, ...}; nil: none
+--- is wanted
 function M.open(entry, letters, names, from)
   local sources = { is_reversed = states.is_of(entry:sub(1, 1), REVERSED) }
   local is_wanted = false
@@ -103,7 +106,7 @@ function M.open(entry, letters, names, from)
       local queue = queues.load(name)
       -- Its score is until when the result is kept. The end follows from it as long as the result was not read.
       local offset = letter == states.KEPT and math.floor(settings.at(settings.RESULT_TTL, queue) * 1000) or 0
-      local source = { key = queues.key(queue, letter), offset = offset }
+      local source = { queue = queue, state = letter, offset = offset }
       is_wanted = true
       refill(source, from, sources.is_reversed)
       if source.members[1] then
@@ -117,12 +120,12 @@ end
 --- The next of all members.
 ---@return table[] members {score, id}
 function M.next(sources, most)
-  local members = {}
-  while #members < most and sources[1] do
+  local found = {}
+  while #found < most and sources[1] do
     budget.pay(NEXT)
     local source = table.remove(sources)
     local first = source.members[source.place]
-    members[#members + 1] = first
+    found[#found + 1] = first
     source.place = source.place + 1
     if not source.members[source.place] and not source.is_over then
       refill(source, { first[1], first[2] }, sources.is_reversed)
@@ -131,7 +134,7 @@ function M.next(sources, most)
       insert(sources, source)
     end
   end
-  return members
+  return found
 end
 
 return M

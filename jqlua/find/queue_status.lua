@@ -5,6 +5,7 @@ local explanation = require "jqlua.find.explanation"
 local jobs = require "jqlua.job.jobs"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
+local members = require "jqlua.queue.members"
 local queues = require "jqlua.queue.queues"
 local served = require "jqlua.find.served"
 local settings = require "jqlua.settings.settings"
@@ -67,7 +68,7 @@ function M.cause_of(queue, oldest, is_active)
     return "unknown job", held_by
   end
   local workers, channels = served.counts(name)
-  local running = call("ZCARD", queues.key(queue, states.RUNNING))
+  local running = members.count(queue, states.RUNNING)
   local is_served = is_active or name == queues.WEBHOOKS or workers + channels + running > 0
   return is_served and "slow" or "no worker", held_by
 end

@@ -1,6 +1,7 @@
 -- A queue's document.
 local keys = require "jqlua.base.keys"
 local oldest = require "jqlua.queue.oldest"
+local members = require "jqlua.queue.members"
 local queues = require "jqlua.queue.queues"
 local settings = require "jqlua.settings.settings"
 local settingspec = require "jqlua.settings.settingspec"
@@ -41,7 +42,7 @@ local function document_of(queue)
   local first
   for state in states.ALL:gmatch(".") do
     local name = states.name(state)
-    shown[name] = (shown[name] or 0) + redis.call("ZCARD", queues.key(queue, state))
+    shown[name] = (shown[name] or 0) + members.count(queue, state)
   end
   if shown.queued > 0 then
     shown.oldest_ready_ms, first = oldest.since(queue)

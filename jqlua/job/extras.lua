@@ -15,7 +15,7 @@ M.LONGEST_NOTE = 200
 --- The rarely needed fields: {r reason, m message, g group, f and s finished_at as given, s with
 --- the success that ended the job, p progress, t its message,
 --- h how the last attempts ended (see note_attempt), n how many before them were dropped, l lapses that were counted
---- apart from failures, b the attempt of the last of them, k {constraint, until_ms} what held its first start}.
+--- apart from failures}.
 function M.read(job)
   if jobs.has(job, jobs.HAS_EXTRA) then
     local raw = call("GET", keys.EXTRA .. job[jobs.ID])

@@ -1,5 +1,6 @@
 -- The states of a job, and which may follow which. In Redis a state is one letter, in the record and in the key of
--- the set that holds the queue's jobs in that state. The score there says what the state waits for.
+-- the set that holds the queue's jobs in that state. The score there says what the state waits for. Running and ended
+-- jobs share a set, in which each state has a band of scores: so an attempt ends with one command.
 local M = {}
 
 M.QUEUED = "q" -- ready, in its queue's plain set, by priority: the next pick may take it
@@ -19,6 +20,26 @@ M.ALL = "qwsbrtkdecn"
 M.WAITING = "qwsbt"
 M.UNENDED = "qwsbrt"
 M.ENDED = "kdecn"
+
+M.SETS = "qwsbtr" -- states whose letter is that of a set
+local SHARED = "rkdecn" -- those of the set of running jobs, in the order of their bands
+local BAND = 2 ^ 46 -- ms: a band is wider than any moment
+
+--- Where a state's scores begin, and where those of the next one in its set do.
+---@return number base 0 if it has a set of its own
+---@return number top
+function M.band(state)
+  local place = string.find(SHARED, state, 1, true)
+  if not place then
+    return 0, math.huge
+  end
+  return (place - 1) * BAND, place * BAND
+end
+
+--- The letter of the set that holds the jobs in a state.
+function M.set_of(state)
+  return string.find(SHARED, state, 1, true) and M.RUNNING or state
+end
 
 -- As clients know them.
 local NAMES = {

@@ -5,6 +5,7 @@ local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.batch"
 local settings = require "jqlua.settings.settings"
 local jobs = require "jqlua.job.jobs"
+local members = require "jqlua.queue.members"
 local states = require "jqlua.job.states"
 local placement = require "jqlua.life.placement"
 local queues = require "jqlua.queue.queues"
@@ -35,7 +36,7 @@ function M.renew(job)
   local left_ms = M.renewable_ms(job)
   if left_ms > 0 then
     local queue, until_ms = queues.load(job[jobs.QUEUE]), meta.state[meta.NOW_MS] + left_ms
-    batch.add(queues.key(queue, states.RUNNING), until_ms, job[jobs.ID])
+    members.add(queue, states.RUNNING, until_ms, job[jobs.ID])
     -- Earlier than before only if the clock was set back.
     queues.note_due(queue, queues.DUE_RUNNING, until_ms)
   end
@@ -104,25 +105,6 @@ end
 ---@return boolean
 function M.is_current(job, number, digits)
   return job[jobs.STATE] == states.RUNNING and job[jobs.ATTEMPT] == number and job[jobs.RANDOM] == digits
-end
-
---- For an attempt that no worker received: if it was the last to end and its lease ran out, counts it as released. Jobs
---- that have ended stay ended.
-function M.forgive(job, number, digits)
-  local state = job[jobs.STATE]
-  local is_last = state == states.RUNNING and job[jobs.ATTEMPT] - 1 == number
-    or job[jobs.ATTEMPT] == number and job[jobs.RANDOM] == digits
-  if not is_last or job[jobs.HOW] ~= jobs.LAPSED or states.is_of(state, states.ENDED) then
-    return
-  end
-  job[jobs.HOW] = jobs.GIVEN_BACK
-  if not failure.forgive_lapse(job, number) then
-    job[jobs.FAILURES] = math.max(0, job[jobs.FAILURES] - 1) -- a retry by hand may have reset it
-  end
-  if state == states.RETRYING then
-    placement.enter(job)
-  end
-  jobs.save(job)
 end
 
 --- The running attempt succeeded.

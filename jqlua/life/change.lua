@@ -2,11 +2,11 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.batch"
-local admission = require "jqlua.life.admission"
 local check = require "jqlua.base.check"
 local constraints = require "jqlua.limits.constraints"
 local fields = require "jqlua.base.fields"
 local jobs = require "jqlua.job.jobs"
+local members = require "jqlua.queue.members"
 local states = require "jqlua.job.states"
 local jobspec = require "jqlua.job.jobspec"
 local placement = require "jqlua.life.placement"
@@ -62,7 +62,7 @@ local function set_time(job, due_ms)
       placement.enter(job)
     end
   elseif state == states.SCHEDULED or state == states.RETRYING then
-    batch.add(queues.key(queue, state), due_ms, job[jobs.ID])
+    members.add(queue, state, due_ms, job[jobs.ID])
     queues.note_due(queue, queues.DUE_WAITING, due_ms)
   else
     transition.move(job, states.SCHEDULED, due_ms)
@@ -142,25 +142,15 @@ function M.apply(job, change, argument)
   return states.name(job[jobs.STATE])
 end
 
---- Checks the namespace's limits for the jobs' new queues and tags, and the call's limit for matching the waiting ones.
---- Must precede any write.
+--- Checks the call's limit for matching the waiting jobs. Must precede any write.
 ---@param changes table[]
 function M.check(changes)
-  local admitted, waiting, is_crowded = admission.begin(), {}, meta.state[meta.CROWDED]
-  local new_queues, new_count = {}, 0
+  local waiting = {}
   for i, change in ipairs(changes) do
     local job, argument = jobs.read(change.id), ARGV[2 * i] ~= "" and ARGV[2 * i] or nil
     if not M.refusal(job, change, argument) then
-      if is_crowded then
-        admission.check_tags(admitted, change.tags or {}, "jobs[" .. i - 1 .. "]")
-      end
-      local name = change.queue
-      if name and not new_queues[name] and queues.load(name)[queues.IS_NEW] then
-        new_queues[name], new_count = true, new_count + 1
-        admission.check_queues(name, new_count, "jobs[" .. i - 1 .. "].queue")
-      end
       if states.is_of(job[jobs.STATE], states.WAITING) then
-        waiting[#waiting + 1] = name and { [jobs.QUEUE] = name, [jobs.NAME] = job[jobs.NAME] } or job
+        waiting[#waiting + 1] = change.queue and { [jobs.QUEUE] = change.queue, [jobs.NAME] = job[jobs.NAME] } or job
       end
     end
   end

@@ -109,7 +109,7 @@ function M.move(job, outcome)
   extras.save(job, extra)
   failure.reset(job)
   -- Units and the set of running jobs belong to the queue that it leaves; transition.move handles the new one.
-  taking.leave(job, false)
+  taking.leave(job)
   batch.remove(queues.key(queues.load(job[jobs.QUEUE]), states.RUNNING), job[jobs.ID])
   job[jobs.ENDED_MS] = now
   jobs.put(job, jobs.NAME, move.name or job[jobs.NAME])
@@ -183,7 +183,7 @@ function M.resume(job, outcome)
   if resume.checkpoint then
     redis.call("SET", keys.ARGUMENT .. job[jobs.ID], outcome.blob)
   end
-  taking.leave(job, false) -- also what strict order keeps: the other jobs may need it
+  taking.leave(job)
   if others[1] then
     transition.move(job, states.BLOCKED, 0)
   else

@@ -6,10 +6,10 @@ local batch = require "jqlua.base.batch"
 local due = require "jqlua.base.due"
 local failure = require "jqlua.life.failure"
 local jobs = require "jqlua.job.jobs"
+local members = require "jqlua.queue.members"
 local states = require "jqlua.job.states"
 local placement = require "jqlua.life.placement"
 local links = require "jqlua.links.links"
-local queues = require "jqlua.queue.queues"
 local transition = require "jqlua.life.transition"
 
 local M = {}
@@ -150,8 +150,7 @@ function M.change(job, added, removed, has_new_policy)
   if waits and job[jobs.STATE] ~= states.BLOCKED then
     -- It is ready when its dependencies end, or at its scheduled time; a queued job was ready already.
     local options = jobs.copy_options(job)
-    options.ready_ms = job[jobs.STATE] == states.SCHEDULED
-      and tonumber(call("ZSCORE", queues.key(queues.load(job[jobs.QUEUE]), states.SCHEDULED), id)) or nil
+    options.ready_ms = job[jobs.STATE] == states.SCHEDULED and members.score(job) or nil
     jobs.set_options(job, options)
     transition.move(job, states.BLOCKED, 0)
   elseif not waits and job[jobs.STATE] == states.BLOCKED then

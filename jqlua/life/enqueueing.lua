@@ -1,7 +1,6 @@
 -- What enqueue rarely needs: call options, request tokens, limits, scheduled jobs.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local admission = require "jqlua.life.admission"
 local batch = require "jqlua.base.batch"
 local check = require "jqlua.base.check"
 local jobs = require "jqlua.job.jobs"
@@ -11,7 +10,6 @@ local lanes = require "jqlua.limits.lanes"
 local placement = require "jqlua.life.placement"
 local queues = require "jqlua.queue.queues"
 local request = require "jqlua.life.request"
-local unique = require "jqlua.links.unique"
 
 local M = {}
 
@@ -50,46 +48,16 @@ function M.digest()
   return redis.sha1hex(table.concat(digests))
 end
 
---- Whether a job is not created because its unique key is held.
----@param seen table keys of earlier jobs in the call
-local function is_duplicate(new, seen)
-  local options = jobs.copy_options(new)
-  local key = options.unique
-  if not key or seen[key] then
-    return key ~= nil
-  end
-  local holder = unique.holder(key)
-  local job = holder and jobs.read(holder)
-  seen[key] = holder == nil or (options.if_exists == "latest" and job and job[jobs.STATE] == states.RUNNING
-    and not jobs.copy_options(job).unique_within)
-  return not seen[key]
-end
-
---- Checks whether queues may be made, and have room.
+--- Checks whether queues have room, also for what its unique key may spare.
 function M.check_queues(new_jobs)
-  local waiting, keys_seen, made, is_made = {}, {}, 0, {}
+  local waiting = {}
   for i, new in ipairs(new_jobs) do
     local queue = queues.load(new[jobs.QUEUE])
     local max = queue[queues.MAX_WAITING]
-    local is_known = new[jobspec.IS_LINKED] and is_duplicate(new, keys_seen)
-    if queue[queues.IS_NEW] and not is_known and not is_made[queue] then
-      made, is_made[queue] = made + 1, true
-      admission.check_queues(queue[queues.NAME], made, "jobs[" .. i - 1 .. "].queue")
-    end
-    if max > 0 and not is_known then
+    if max > 0 then
       waiting[queue] = (waiting[queue] or queues.waiting(queue)) + 1
       check.refuse(waiting[queue] > max and "FULL jobs[" .. i - 1 .. "].queue: " .. check.show(queue[queues.NAME])
         .. " has reached max_waiting " .. max)
-    end
-  end
-end
-
---- Checks the namespace's limits for the jobs that will be created.
-function M.check_new(new_jobs)
-  local admitted, keys_seen = admission.begin(), {}
-  for i, new in ipairs(new_jobs) do
-    if not (new[jobspec.IS_LINKED] and is_duplicate(new, keys_seen)) then
-      admission.check_job(admitted, new, "jobs[" .. i - 1 .. "]")
     end
   end
 end

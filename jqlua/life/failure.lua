@@ -88,7 +88,7 @@ function M.fail(job, how, outcome)
   local is_left, count
   if most_lapses then
     count = (extra.l or 0) + 1
-    extra.l, extra.b = count, job[jobs.ATTEMPT]
+    extra.l = count
     is_left = count <= most_lapses
     if not is_left then
       reason, message = "lapses", message .. ", more than max_lapses times"
@@ -119,26 +119,13 @@ function M.lapse(job)
   M.fail(job, jobs.LAPSED, { reason = "timeout", message = why })
 end
 
---- Takes back a counted lapse.
----@param attempt number
----@return boolean # false if it made the job fail
-function M.forgive_lapse(job, attempt)
-  local extra = extras.read(job)
-  if extra.b ~= attempt then
-    return false
-  end
-  extra.l, extra.b = extra.l > 1 and extra.l - 1 or nil, nil
-  extras.save(job, extra)
-  return true
-end
-
 --- Resets the counts of failures and lapses. Attempts keep counting.
 function M.reset(job)
   job[jobs.FAILURES] = 0
   if job[jobs.OPTIONS] ~= "" and jobs.options(job).max_lapses then
     local extra = extras.read(job)
     if extra.l then
-      extra.l, extra.b = nil, nil
+      extra.l = nil
       extras.save(job, extra)
     end
   end

@@ -2,7 +2,7 @@
 local extras = require "jqlua.job.extras"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
-local queues = require "jqlua.queue.queues"
+local members = require "jqlua.queue.members"
 
 local M = {}
 
@@ -27,7 +27,7 @@ local function last_event(job, extra, seen)
   elseif not states.is_of(state, states.ENDED) then
     return nil
   end
-  local ended_ms = tonumber(redis.call("ZSCORE", queues.key(queues.load(job[jobs.QUEUE]), state), job[jobs.ID]))
+  local ended_ms = members.score(job)
   if state == states.SKIPPED then
     return { event = "skipped", time_ms = ended_ms }
   elseif state == states.CANCELLED then

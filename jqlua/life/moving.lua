@@ -7,13 +7,13 @@ local budget = require "jqlua.job.budget"
 local events = require "jqlua.statistics.events"
 local extras = require "jqlua.job.extras"
 local jobs = require "jqlua.job.jobs"
+local members = require "jqlua.queue.members"
 local states = require "jqlua.job.states"
 local lanes = require "jqlua.limits.lanes"
 local placement = require "jqlua.life.placement"
 local queues = require "jqlua.queue.queues"
 local statlog = require "jqlua.statistics.statlog"
 local tags = require "jqlua.links.tags"
-local taking = require "jqlua.limits.taking"
 local transition = require "jqlua.life.transition"
 
 local M = {}
@@ -44,7 +44,6 @@ function M.leave(job, name)
   if state == states.IN_LANE then
     lanes.leave(queue, job)
   end
-  taking.leave(job, false)
   batch.remove(queues.key(queue, state), id)
   note(job)
   jobs.put(job, jobs.QUEUE, name)
@@ -63,15 +62,15 @@ end
 function M.move(job, name, priority)
   batch.flush()
   local state, id = job[jobs.STATE], job[jobs.ID]
-  local score = redis.call("ZSCORE", queues.key(queues.load(job[jobs.QUEUE]), state), id)
+  local score = members.score(job)
   local queue = M.leave(job, name)
   jobs.put(job, jobs.PRIORITY, priority)
   if state == states.QUEUED or state == states.IN_LANE then
     transition.move(job, placement.place(job, queue), priority, true)
   else
-    batch.add(queues.key(queue, state), tonumber(score), id)
+    members.add(queue, state, score, id)
     if state ~= states.BLOCKED then
-      queues.note_due(queue, queues.DUE_WAITING, tonumber(score))
+      queues.note_due(queue, queues.DUE_WAITING, score)
     end
   end
   events.report(job, "moved")

@@ -7,7 +7,6 @@ local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
 local batch = require "jqlua.base.batch"
-local rollout = require "jqlua.limits.rollout"
 local constraints = require "jqlua.limits.constraints"
 local due = require "jqlua.base.due"
 local jobs = require "jqlua.job.jobs"
@@ -36,29 +35,15 @@ function M.fairness(queue)
   return raw and cmsgpack.unpack(raw) or { l = {}, g = 0 }
 end
 
---- The entries, with those whose units the job has already marked as taken. Units that it has and no longer needs
---- belong to removed constraints.
----@param entries table[] read-only
-local function keep_taken(entries, before)
-  local taken, kept = {}, {}
-  for _, entry in ipairs(before[job_units.ENTRIES]) do
-    taken[entry[job_units.NAME]] = entry[job_units.IS_TAKEN] and entry or nil
-  end
-  for i, entry in ipairs(entries) do
-    kept[i] = taken[entry[job_units.NAME]] or entry
-  end
-  return kept
-end
-
---- The units of a job that is to wait, under the present constraints. It keeps those that it has.
+--- The units of a job that is to wait, under the present constraints.
 ---@param argument? string
 ---@param stores? boolean as of constraints.matching
 ---@return table units
 function M.units(job, queue, argument, stores)
-  local name, before = queue[queues.NAME], job_units.of(job)
+  local name = queue[queues.NAME]
   local is_constrained, is_fair = meta.state[meta.VERSION] > 0, queues.has(queue, queues.FAIR)
   local fixed = is_constrained and constraints.fixed(name, job[jobs.NAME], stores)
-  if fixed and not is_fair and not before then
+  if fixed and not is_fair then
     fixed.units = fixed.units or job_units.of_need(name, "", {}, fixed.entries)
     return fixed.units
   end
@@ -70,9 +55,6 @@ function M.units(job, queue, argument, stores)
       groups[i] = constraints.value(level.b, facts, job)
     end
     path = lane_index.path_of(name, fairness.g, groups)
-  end
-  if before then
-    entries = keep_taken(entries, before)
   end
   return job_units.of_need(name, path, groups, entries)
 end
@@ -124,8 +106,7 @@ end
 function M.enter(job, is_popped)
   local queue = queues.load(job[jobs.QUEUE])
   if job[jobs.STATE] == states.RUNNING then
-    rollout.catch_up(job)
-    taking.leave(job, true)
+    taking.leave(job)
   end
   if job[jobs.ATTEMPT] > 0 then
     job[jobs.ENDED_MS] = meta.state[meta.NOW_MS] -- time before this does not count as waiting

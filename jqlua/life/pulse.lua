@@ -5,11 +5,11 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
-local batch = require "jqlua.base.batch"
 local due = require "jqlua.base.due"
 local attempts = require "jqlua.life.attempts"
 local extras = require "jqlua.job.extras"
 local jobs = require "jqlua.job.jobs"
+local members = require "jqlua.queue.members"
 local queues = require "jqlua.queue.queues"
 local settings = require "jqlua.settings.settings"
 local states = require "jqlua.job.states"
@@ -55,8 +55,8 @@ end
 --- Whether a lease or a worker expired at or after one moment, and with its grace before another. If there is too
 --- much to read, assumes so: better to wait once more than to take jobs from live workers.
 local function is_over_between(from_ms, to_ms)
-  local members = call("ZRANGEBYSCORE", keys.DUE, "-inf", to_ms, "LIMIT", 0, MOST)
-  for _, member in ipairs(members) do
+  local due_members = call("ZRANGEBYSCORE", keys.DUE, "-inf", to_ms, "LIMIT", 0, MOST)
+  for _, member in ipairs(due_members) do
     local kind, name = member:sub(1, 1), member:sub(2)
     local is_over
     if kind == due.LEASES then
@@ -72,7 +72,7 @@ local function is_over_between(from_ms, to_ms)
     end
     budget.pay(budget.LOOK)
   end
-  return #members == MOST
+  return #due_members == MOST
 end
 
 --- Moves the last heartbeats of workers that were alive then by the length of the gap, but not to after this call.
@@ -107,14 +107,13 @@ function M.note()
 end
 
 --- Extends an expired lease by the outage in which its holder could not renew it.
----@param key string set of the queue's running jobs
 ---@return boolean # whether that makes it valid again
-function M.excuses(job, key)
+function M.excuses(job)
   local _, _, from_ms, to_ms = meta.pulse()
   if to_ms == 0 then
     return false
   end
-  local end_ms = tonumber(call("ZSCORE", key, job[jobs.ID]))
+  local end_ms = members.score(job)
   -- One that was renewed since began later.
   if end_ms < from_ms or end_ms - job[jobs.TIMEOUT_MS] >= to_ms then
     return false
@@ -127,7 +126,7 @@ function M.excuses(job, key)
   extra.z = later_ms
   extras.save(job, extra)
   jobs.save(job)
-  batch.add(key, later_ms, job[jobs.ID])
+  members.add(queues.load(job[jobs.QUEUE]), states.RUNNING, later_ms, job[jobs.ID])
   return true
 end
 

@@ -17,7 +17,7 @@ local MOST_ENTRIES = 1000
 ---@return boolean
 function M.has_jobs(queue)
   local sets = {}
-  for state in states.ALL:gmatch(".") do
+  for state in states.SETS:gmatch(".") do
     sets[#sets + 1] = queues.key(queue, state)
   end
   return call("EXISTS", unpack(sets)) > 0

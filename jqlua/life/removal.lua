@@ -88,18 +88,18 @@ function M.discard(list)
     end
     if has_record then
       local queue, letter = queues.load(job[jobs.QUEUE]), job[jobs.STATE]
-      local key = queues.key(queue, letter)
-      ids[key] = ids[key] or {}
-      queue_of[key], letters[key] = queue, letter
-      table.insert(ids[key], job[jobs.ID])
+      local place = letter .. job[jobs.QUEUE]
+      ids[place] = ids[place] or {}
+      queue_of[place], letters[place] = queue, letter
+      table.insert(ids[place], job[jobs.ID])
     end
     if job[jobs.OPTIONS] ~= "" then
       unique.forget(job, true)
     end
   end
   batch.flush() -- cancelled jobs must be in the sets that they are removed from
-  for key, members in pairs(ids) do
-    M.remove(queue_of[key], letters[key], members)
+  for place, members in pairs(ids) do
+    M.remove(queue_of[place], letters[place], members)
   end
 end
 

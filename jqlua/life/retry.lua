@@ -2,7 +2,6 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.batch"
-local admission = require "jqlua.life.admission"
 local constraints = require "jqlua.limits.constraints"
 local failure = require "jqlua.life.failure"
 local history = require "jqlua.life.history"
@@ -19,14 +18,10 @@ local M = {}
 M.STATES = "tecn" -- retrying, error, cancelled, skipped
 M.DEFAULT_STATES = "tec" -- retried if no state is named: not skipped jobs, which are still not needed
 
---- Checks the namespace's limit for the queue in which jobs are to wait, and the call's limit for matching. Must
---- precede any write.
+--- Checks the call's limit for matching. Must precede any write.
 ---@param ids? string[]
 ---@param name? string of the queue, if it changes
 function M.check(ids, name)
-  if name and queues.load(name)[queues.IS_NEW] then
-    admission.check_queues(name, 1, "queue")
-  end
   local list = {}
   for _, id in ipairs(meta.state[meta.VERSION] > 0 and ids or {}) do
     local job = jobs.read(id)

@@ -22,7 +22,7 @@ function M.remember(operation, token, entries)
 end
 
 --- The jobs that this request started before and whose attempts still run: no worker received them, so their leases
---- begin again. For the same reason lapses meanwhile count as no retry, and jobs beyond max_runtime are released.
+--- begin again. Jobs beyond max_runtime are released.
 ---@param raw? string|false what is remembered, if it was read already
 ---@return table[]? jobs nil if the request is unknown
 function M.recall(operation, token, raw)
@@ -43,8 +43,6 @@ function M.recall(operation, token, raw)
       else
         attempts.release(job, 0) -- it may not run any longer
       end
-    elseif job then
-      attempts.forgive(job, number, digits)
     end
   end
   transition.commit()

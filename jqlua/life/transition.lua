@@ -32,6 +32,8 @@ local IS_COUNTED = 1 -- statistics count it
 local IS_ENDED = 2 -- the job has ended
 local IS_END = 3 -- it ends
 local LEAVES = 4 -- it leaves a state that has more than its set
+local STAYS = 5 -- in its set
+local BASE = 6 -- of scores in the new state
 
 local function look_up(from, to, id)
   if not states.may_follow(from .. to) then
@@ -43,6 +45,7 @@ local function look_up(from, to, id)
     from == states.RUNNING or to == states.ERROR or to == states.CANCELLED or to == states.SKIPPED,
     is_ended, is_ended and from ~= states.KEPT,
     from == states.ERROR or from == states.BLOCKED or from == states.RUNNING and to == states.CANCELLED,
+    from ~= to and states.set_of(from) == states.set_of(to), (states.band(to)),
   }
   return changes[from][to]
 end
@@ -119,7 +122,7 @@ end
 
 --- Updates what refers to a job that changes. It is still in its old state.
 local function leave_ties(job, from, to, is_end, is_popped, queue)
-  if jobs.has(job, jobs.LANED) or meta.state[meta.PENDING] ~= 0 then
+  if jobs.has(job, jobs.LANED) then
     lanes.moved(queue, job, to, is_popped)
   end
   local options = jobs.options(job)
@@ -152,7 +155,8 @@ local function leave(job, from)
 end
 
 --- Removes a job completely.
-local function delete(job, from)
+local function delete(job, from, queue)
+  batch.remove(queues.key(queue, from), job[jobs.ID])
   M.forget(job[jobs.ID], jobs.has(job, jobs.HAS_OUTCOME) or jobs.has(job, jobs.HAS_EXTRA))
   if job[jobs.OPTIONS] ~= "" then
     tags.leave(job)
@@ -176,7 +180,7 @@ function M.move(job, to, score, is_popped)
     statlog.left(job, from, to)
   end
   local sets = queue[queues.KEYS]
-  if not is_popped then
+  if not is_popped and not change[STAYS] then
     batch.remove(sets[from] or queues.key(queue, from), id)
   end
   if flags % (2 * jobs.HELD) >= jobs.HELD then
@@ -186,7 +190,7 @@ function M.move(job, to, score, is_popped)
   end
   -- Only these may be referred to by more than their queue.
   if job[jobs.OPTIONS] ~= "" or flags >= jobs.HELD or flags % (2 * jobs.AWAITED) >= jobs.AWAITED
-    or state[meta.NOTICED] or state[meta.PENDING] ~= 0 then
+    or state[meta.NOTICED] then
     leave_ties(job, from, to, change[IS_END], is_popped, queue)
   end
   if change[LEAVES] then
@@ -200,7 +204,7 @@ function M.move(job, to, score, is_popped)
   elseif change[IS_ENDED] then
     if to ~= states.KEPT and (state[meta.DROPPED] > 0 or queue[queues.FLAGS] >= queues.OWN)
       and settings.is_dropped(to, queue) then
-      delete(job, from)
+      delete(job, from, queue)
       return false
     end
     local review_ms = state[meta.NOW_MS] + M.REVIEW_MS
@@ -217,7 +221,7 @@ function M.move(job, to, score, is_popped)
   elseif to ~= states.BLOCKED then
     queues.note_due(queue, queues.DUE_WAITING, score)
   end
-  batch.add(sets[to] or queues.key(queue, to), score, id)
+  batch.add(sets[to] or queues.key(queue, to), score + change[BASE], id)
   return true
 end
 

@@ -100,12 +100,12 @@ end
 function M.held_by(key, queues, most)
   most = most or MOST_LANES
   local held, left = { lanes = 0, jobs = 0, first = false, is_more = false }, most
-  for _, place in ipairs(key.places) do
+  for _, name in ipairs(key.queues) do
     local counted = { lanes = 0, jobs = 0, first = held.first }
-    left = left > 0 and lane_index.count(parking.index(key.name, place), "", left, counted) or 0
+    left = left > 0 and lane_index.count(parking.index(key.name, name), "", left, counted) or 0
     held.lanes, held.jobs, held.first = held.lanes + counted.lanes, held.jobs + counted.jobs, counted.first
     if queues and counted.jobs > 0 then
-      tally.add(queues, parking.queue_of(place), counted.jobs)
+      tally.add(queues, name, counted.jobs)
     end
   end
   budget.pay((most - left) * budget.LOOK)
@@ -116,7 +116,7 @@ end
 ---@param most? number its limit, where it is another than the definition's
 ---@return table? rate as clients know it
 function M.rate_of(definition, most)
-  return definition.l and { limit = most or definition.l, period = definition.p, smooth = definition.s }
+  return definition.l and { limit = most or definition.l, period = definition.p }
 end
 
 local function opens_at(definition, limit, key)
@@ -131,7 +131,7 @@ local function usage_of(definition, limit, key, queues)
   local held = M.held_by(key, queues)
   return {
     opens_ms = opens_at(definition, limit, key), lanes = held.lanes, held = held.jobs,
-    starts = limit.rate > 0 and not limit.is_smooth and rate.starts_in(limit, key) or nil,
+    starts = limit.rate > 0 and rate.starts_in(limit, key) or nil,
     hold_ms = key.hold_ms > meta.state[meta.NOW_MS] and key.hold_ms or nil, more = held.is_more or nil,
     next = held.first and call("ZRANGE", lane_index.jobs_key(held.first), 0, 0)[1] or nil,
   }
@@ -242,8 +242,7 @@ function M.encode(definition, busiest, is_only)
   end
   shown.id, shown.by, shown.concurrency = definition.i, definition.bg, definition.tc or definition.c
   shown.rate = M.rate_of(definition, definition.tl)
-  shown.cost, shown.order, shown.expires_ms = definition.kg, definition.o and "strict", definition.x
-  shown.shared = (definition.tc or definition.tl) and true
+  shown.cost, shown.shared = definition.kg, (definition.tc or definition.tl) and true
   shown.running, shown.keys = limit.running, call("ZCARD", keys.KEYS_OF .. definition.n)
   shown.queues = queues and tally.most(queues, MOST_QUEUES)
   return documents.pack(shown, blobs)

@@ -2,7 +2,6 @@
 --
 -- Each definition has its own number, which names its keys. A constraint whose matcher changes gets a new number, since
 -- the state under the old one is of no use. An old number has no limits and holds nothing.
-local due = require "jqlua.base.due"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
@@ -27,7 +26,7 @@ M.LONGEST_VALUE = 64
 
 --- The definition of a constraint.
 ---@return table? definition {n number, i id, m matcher, g matcher as given, b paths, bg by as given, c concurrency,
---- l limit, p period_s, s smooth, k cost (number or path), kg cost as given, o strict, x expires_ms, d declared, and of
+--- l limit, p period_s, k cost (number or path), kg cost as given, d declared, and of
 --- a partition that has a part of them tc and tl: concurrency and limit of all together}
 function M.load(id)
   local raw = call("HGET", keys.CONSTRAINTS, id)
@@ -56,17 +55,12 @@ function M.save(definition)
   call("HSET", keys.CONSTRAINTS, definition.i, cmsgpack.pack(definition))
   call("ZADD", keys.CONSTRAINT_IDS, 0, definition.i)
   call("HSET", keys.CONSTRAINT_NUMBERS, definition.n, definition.i)
-  due.set(due.EXPIRY .. definition.i, meta.NONE)
-  if definition.x then
-    due.note(due.EXPIRY .. definition.i, definition.x)
-  end
 end
 
 function M.delete(definition)
   call("HDEL", keys.CONSTRAINTS, definition.i)
   call("ZREM", keys.CONSTRAINT_IDS, definition.i)
   call("HDEL", keys.CONSTRAINT_NUMBERS, definition.n)
-  due.set(due.EXPIRY .. definition.i, meta.NONE)
 end
 
 --- The facts of a job that matchers test. The argument is read only when needed.
@@ -154,7 +148,7 @@ function M.entry(definition, facts, job)
     read_argument(facts, job)
     cost = math.min(jobpath.amount(cost, facts) or 1, 1e9)
   end
-  local entry = job_units.entry(definition.n, definition.o, cost, value)
+  local entry = job_units.entry(definition.n, cost, value)
   if is_number and not definition.b then
     definition.entry = entry
   end
@@ -182,9 +176,7 @@ local function look_up(queue_name, name)
   local list = {}
   for _, definition in ipairs(M.all()) do
     if may_match(definition, queue_name, name) then
-      list[#list + 1] = {
-        n = definition.n, m = definition.m, b = definition.b, k = definition.k, o = definition.o,
-      }
+      list[#list + 1] = { n = definition.n, m = definition.m, b = definition.b, k = definition.k }
     end
   end
   table.sort(list, function(a, b)

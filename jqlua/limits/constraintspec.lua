@@ -3,7 +3,6 @@ local fields = require "jqlua.base.fields"
 local jobpath = require "jqlua.values.jobpath"
 local check = require "jqlua.base.check"
 local matcherspec = require "jqlua.limits.matcherspec"
-local meta = require "jqlua.base.meta"
 local partition = require "jqlua.base.partition"
 
 local M = {}
@@ -11,7 +10,6 @@ local M = {}
 local MOST_PATHS = 4
 local RATE = {
   limit = { "integer", 1, 1e9, required = true }, period = { "seconds", 0.001, 31536000, required = true },
-  smooth = { "flag" },
 }
 local COST = { "number", 0, 1e9 }
 
@@ -51,13 +49,11 @@ function M.parse(spec)
   check.refuse(cost ~= nil and not rate and "INVALID cost: only a constraint with rate has it")
   check.refuse(not spec.concurrency and not rate
     and "INVALID concurrency: expected concurrency, rate or both, got neither")
-  check.refuse(spec.order and spec.concurrency ~= 1 and "INVALID order: strict needs concurrency 1")
   rate = rate or {}
   local new = {
-    i = spec.id, c = spec.concurrency, l = rate.limit, p = rate.period, s = rate.smooth, kg = cost, g = ARGV[2],
+    i = spec.id, c = spec.concurrency, l = rate.limit, p = rate.period, kg = cost, g = ARGV[2],
     k = type(cost) == "string" and jobpath.parse(cost, "cost", true) or cost, bg = spec.by,
-    b = spec.by ~= nil and M.parse_by(spec.by) or nil, o = spec.order and true, d = spec.declared,
-    x = spec.expires_in and meta.state[meta.NOW_MS] + math.ceil(spec.expires_in * 1000),
+    b = spec.by ~= nil and M.parse_by(spec.by) or nil, d = spec.declared,
   }
   if spec.shared then
     take_share(new)
@@ -68,15 +64,8 @@ end
 
 --- Whether two definitions count the same jobs under the same keys: then the keys' state stays, and only limits change.
 function M.is_same_set(old, new)
-  for _, field in ipairs({ "g", "p", "o" }) do
-    if old[field] ~= new[field] then
-      return false
-    end
-  end
-  if (old.s or false) ~= (new.s or false) then
-    return false
-  end
-  return cmsgpack.pack(old.bg, old.kg or 1) == cmsgpack.pack(new.bg, new.kg or 1)
+  return old.g == new.g and old.p == new.p
+    and cmsgpack.pack(old.bg, old.kg or 1) == cmsgpack.pack(new.bg, new.kg or 1)
 end
 
 return M

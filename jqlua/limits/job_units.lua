@@ -1,7 +1,7 @@
--- Units: the section of a job's record that says in which lane it waits and which keys' units it has taken.
+-- Units: the section of a job's record that says in which lane it waits, or which keys' units it has while it runs.
 --
 -- Jobs that wait under the same keys of constraints, in the same groups of a fair queue, are held or free
--- together: they form a lane. A job needs a unit of each of its keys to start, and has it as long as it runs.
+-- together: they form a lane. A job takes a unit of each of its keys when it starts, and has it as long as it runs.
 --
 -- In a script, units are a list of the fields below. Decoded sections are cached, so units and their entries are never
 -- modified: new units are made from them.
@@ -15,7 +15,6 @@ M.PATH = 2 -- digests of its groups in a fair queue, concatenated, outermost fir
 M.GROUPS = 3 -- list of the values of these groups
 M.ENTRIES = 4 -- by number
 M.BYTES = 5 -- the section
-local ALL_TAKEN = 6 -- the same units, all taken; once needed
 
 -- Fields of an entry.
 M.NUMBER = 1 -- of the constraint
@@ -23,13 +22,9 @@ M.COST = 2
 M.VALUE = 3
 M.NAME = 4 -- number .. ":" .. value, which names the key
 M.DIGITS = 5 -- the number as text
-M.IS_TAKEN = 6 -- the job has its unit
-M.IS_STRICT = 7 -- it keeps it until it ends for good
-local PACKED = 8
+local PACKED = 6
 
-local TAKEN = 1
-local STRICT = 2
-local ENTRY = ">I4BdI2c0"
+local ENTRY = ">I4dI2c0"
 local LANE_AND_GROUPS = ">c20B"
 
 M.DIGEST = 20 -- size of one
@@ -54,29 +49,15 @@ function M.split_name(name)
   return tonumber(digits), name:sub(#digits + 2)
 end
 
-local function entry_of(number, flags, cost, value, packed)
+local function entry_of(number, cost, value, packed)
   local digits = string.format("%d", number)
-  return { number, cost, value, digits .. ":" .. value, digits, flags % STRICT == TAKEN, flags >= STRICT, packed }
+  return { number, cost, value, digits .. ":" .. value, digits, packed }
 end
 
 --- A unit that a job needs.
----@param is_strict? boolean
 ---@return table entry
-function M.entry(number, is_strict, cost, value)
-  local flags = is_strict and STRICT or 0
-  return entry_of(number, flags, cost, value, struct.pack(ENTRY, number, flags, cost, #value, value))
-end
-
---- The entry with its unit taken, or not.
----@return table entry
-function M.with(entry, is_taken)
-  if entry[M.IS_TAKEN] == is_taken then
-    return entry
-  end
-  local flags = (entry[M.IS_STRICT] and STRICT or 0) + (is_taken and TAKEN or 0)
-  local packed = entry[PACKED]
-  return entry_of(entry[M.NUMBER], flags, entry[M.COST], entry[M.VALUE],
-    packed:sub(1, 4) .. string.char(flags) .. packed:sub(6))
+function M.entry(number, cost, value)
+  return entry_of(number, cost, value, struct.pack(ENTRY, number, cost, #value, value))
 end
 
 --- Decodes a section.
@@ -90,11 +71,11 @@ local function decode(section)
   at = at + count * M.DIGEST
   local entries = {}
   while at <= #section do
-    local number, flags, cost, value, after = struct.unpack(ENTRY, section, at)
-    entries[#entries + 1] = entry_of(number, flags, cost, value, section:sub(at, after - 1))
+    local number, cost, value, after = struct.unpack(ENTRY, section, at)
+    entries[#entries + 1] = entry_of(number, cost, value, section:sub(at, after - 1))
     at = after
   end
-  return memory.keep(known, section, { lane, path, groups, entries, section, false })
+  return memory.keep(known, section, { lane, path, groups, entries, section })
 end
 
 ---@param section string not empty
@@ -122,11 +103,11 @@ local function encode_need(path, groups, entries)
   return bytes
 end
 
---- The digest of a lane: queue, groups and keys, distinguished by whether their units are taken.
+--- The digest of a lane: queue, groups and keys.
 local function lane_of(queue_name, path, entries)
   local parts = { queue_name, path }
   for _, entry in ipairs(entries) do
-    parts[#parts + 1] = (entry[M.IS_TAKEN] and "!" or "-") .. #entry[M.NAME] .. ":" .. entry[M.NAME]
+    parts[#parts + 1] = #entry[M.NAME] .. ":" .. entry[M.NAME]
   end
   return redis.sha1hex(table.concat(parts, "\0")):sub(1, M.DIGEST)
 end
@@ -145,27 +126,6 @@ function M.of_need(queue_name, path, groups, entries)
     units = memory.keep(known, name, M.parse(section))
   end
   return units
-end
-
---- The same units with other entries.
----@param units? table nil for a job that had none
----@param entries table[]
-function M.replaced(units, entries)
-  local lane = units and units[M.LANE] or string.rep("0", M.DIGEST)
-  local section = lane .. encode_need(units and units[M.PATH] or "", units and units[M.GROUPS] or {}, entries)
-  return M.parse(section)
-end
-
---- The same units, all of them taken.
-function M.all_taken(units)
-  if not units[ALL_TAKEN] then
-    local entries = {}
-    for i, entry in ipairs(units[M.ENTRIES]) do
-      entries[i] = M.with(entry, true)
-    end
-    units[ALL_TAKEN] = M.replaced(units, entries)
-  end
-  return units[ALL_TAKEN]
 end
 
 --- Whether a job with these units waits in a lane.

@@ -1,9 +1,9 @@
 -- Keys of constraints: what each has in use, until when it is closed, and where it holds lanes.
 --
 -- In a script a key is a table {name, number: of its constraint, in_use: units taken, hold_ms: closed until then by a
--- hold, opens_ms: closed until then for lack of room under the rate, used: cost of the starts in keys.STARTS or, if it
--- is smooth, the moment of the next start, last_ms: the latest start, timer_ms: in keys.OPENING with this time or an
--- earlier one, places: where it holds or held lanes (module limits.parking), is_changed, is_new: it has no record}.
+-- hold, opens_ms: closed until then for lack of room under the rate, used: cost of the starts in keys.STARTS, last_ms:
+-- the latest start, timer_ms: in keys.OPENING with this time or an earlier one, queues: in which it holds or held lanes
+-- (module limits.parking), is_changed, is_new: it has no record}.
 local batch = require "jqlua.base.batch"
 local due = require "jqlua.base.due"
 local keys = require "jqlua.base.keys"
@@ -25,15 +25,15 @@ local HEADER = 44
 local function decode(name, number, raw)
   local key = {
     name = name, number = number, in_use = 0, hold_ms = 0, opens_ms = 0, used = 0, last_ms = 0, timer_ms = 0,
-    places = {}, is_changed = false, is_new = not raw,
+    queues = {}, is_changed = false, is_new = not raw,
   }
   if raw then
     key.in_use, key.hold_ms, key.opens_ms, key.used, key.last_ms, key.timer_ms = struct.unpack(FORMAT, raw)
     local at = HEADER + 1
     while at <= #raw do
-      local place
-      place, at = struct.unpack(">I2c0", raw, at)
-      key.places[#key.places + 1] = place
+      local queue_name
+      queue_name, at = struct.unpack(">I2c0", raw, at)
+      key.queues[#key.queues + 1] = queue_name
     end
   end
   loaded.keys[name] = key
@@ -154,8 +154,8 @@ end
 local function encode(key)
   local raw = struct.pack(FORMAT, key.in_use, key.hold_ms, key.opens_ms, key.used, key.last_ms,
     key.timer_ms)
-  for _, place in ipairs(key.places) do
-    raw = raw .. struct.pack(">I2c0", #place, place)
+  for _, queue_name in ipairs(key.queues) do
+    raw = raw .. struct.pack(">I2c0", #queue_name, queue_name)
   end
   return raw
 end

@@ -6,7 +6,6 @@ local keyrecord = require "jqlua.limits.keyrecord"
 local meta = require "jqlua.base.meta"
 local loaded = require "jqlua.limits.loaded"
 local parking = require "jqlua.limits.parking"
-local rollout = require "jqlua.limits.rollout"
 local due = require "jqlua.base.due"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
@@ -74,17 +73,11 @@ end
 ---@param to string letter
 ---@param is_popped? boolean whether it is out of its lane already
 function M.moved(queue, job, to, is_popped)
-  local from = job[jobs.STATE]
-  if from == states.IN_LANE and not is_popped then
+  if job[jobs.STATE] == states.IN_LANE and not is_popped then
     M.leave(queue, job)
   end
-  if to == states.SCHEDULED or to == states.RETRYING then
-    if from == states.RUNNING then
-      rollout.catch_up(job)
-    end
-    taking.leave(job, true)
-  elseif to ~= states.RUNNING and to ~= states.QUEUED and to ~= states.IN_LANE then
-    taking.leave(job, false)
+  if to ~= states.RUNNING and to ~= states.QUEUED and to ~= states.IN_LANE then
+    taking.leave(job)
   end
 end
 

@@ -5,7 +5,7 @@ local loaded = require "jqlua.limits.loaded"
 
 local M = {}
 
-local FORMAT = ">dddBd"
+local FORMAT = ">dddd"
 
 local function record_of(number)
   return keys.LIMIT .. string.format("%d", number)
@@ -14,14 +14,14 @@ end
 --- Like load, from a record that was read with others.
 ---@param raw string|false
 ---@return table? limit {number of the constraint, concurrency, rate: starts in a period, both 0 for none, period_ms,
---- is_smooth, running: jobs that have a unit, is_changed}; nil if the constraint was removed
+--- running: jobs that have a unit, is_changed}; nil if the constraint was removed
 function M.decode(number, raw)
   local limit = false
   if raw then
-    local concurrency, rate, period_ms, smooth, running = struct.unpack(FORMAT, raw)
+    local concurrency, rate, period_ms, running = struct.unpack(FORMAT, raw)
     limit = {
-      number = number, concurrency = concurrency, rate = rate, period_ms = period_ms, is_smooth = smooth == 1,
-      running = running, is_changed = false,
+      number = number, concurrency = concurrency, rate = rate, period_ms = period_ms, running = running,
+      is_changed = false,
     }
   end
   loaded.limits[number] = limit
@@ -61,7 +61,7 @@ function M.save_all()
     if limit and limit.is_changed then
       limit.is_changed = false
       batch.write(record_of(limit.number), struct.pack(FORMAT, limit.concurrency, limit.rate, limit.period_ms,
-        limit.is_smooth and 1 or 0, limit.running))
+        limit.running))
     end
   end
 end

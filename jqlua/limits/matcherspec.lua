@@ -1,4 +1,4 @@
--- Compiles matchers to programs (jqlua/limits/matcher.lua). Errors name the invalid place.
+-- Compiles matchers (jqlua/limits/matcher.lua). Errors name the invalid place.
 local check = require "jqlua.base.check"
 local matcher = require "jqlua.limits.matcher"
 local jobpath = require "jqlua.values.jobpath"
@@ -8,7 +8,7 @@ local ordering = require "jqlua.values.ordering"
 local M = {}
 
 local MOST_BYTES = 65536
-local MOST_LEVELS = 16
+local MOST_LEVELS = 5 -- a compiled one is at most 11 lists deep; cmsgpack packs 16
 local MOST_CONDITIONS = 100
 local MOST_OPERANDS = 1000
 local MOST_BRANCHES = 100
@@ -20,7 +20,7 @@ local KINDS = {
 }
 local OPERATORS = "eq, ne, lt, le, gt, ge, in, glob, exists"
 local CODES = {
-  eq = matcher.EQ, ne = matcher.NE, lt = matcher.LT, le = matcher.LE, gt = matcher.GT, ge = matcher.GE,
+  eq = matcher.EQ, ne = matcher.EQ, lt = matcher.LT, le = matcher.LE, gt = matcher.GT, ge = matcher.GE,
   glob = matcher.GLOB,
 }
 
@@ -131,118 +131,98 @@ end
 
 --- Reads a list of operands.
 ---@param with_patterns boolean
----@return table scalars each once
+---@return table<string|number, true> set of scalars
 ---@return string[] patterns
 local function read_list(reader, kind, pos, place, with_patterns)
   local first, count, is_map = msgpack.open(reader.blob, pos)
   if not first or is_map or count < 1 or count > MOST_OPERANDS then
     refuse(reader, place, "a list of 1 to " .. MOST_OPERANDS .. " scalars", pos)
   end
-  local scalars, patterns, known = {}, {}, {}
+  local set, patterns = {}, {}
   for i = 0, count - 1 do
     local use = with_patterns and is_pattern(reader, kind, first) and "glob" or "equal"
     local scalar = read_scalar(reader, kind, use, first, place .. "[" .. i .. "]")
-    if not known[scalar] and use == "glob" then
+    if use == "glob" then
       patterns[#patterns + 1] = scalar:sub(2)
-    elseif not known[scalar] then
-      scalars[#scalars + 1] = scalar
+    else
+      set[scalar] = true
     end
-    known[scalar] = true
     first = msgpack.skip(reader.blob, first)
   end
-  return scalars, patterns
+  return set, patterns
 end
 
 -- Compiling conditions -----------------------------------------------------------------------------------------------
 
---- The operator and operand of a pattern.
-local function glob_of(pattern)
-  if pattern:find("*", 1, true) == #pattern then
-    return matcher.PREFIX, "s" .. pattern:sub(1, -2)
+--- A condition that is no map: equal to a scalar, to one of several, or fitting a pattern.
+---@return table node
+local function read_plain(reader, kind, path, pos, place)
+  if not msgpack.open(reader.blob, pos) then
+    if is_pattern(reader, kind, pos) then
+      return { kind, path, matcher.GLOB, read_scalar(reader, kind, "glob", pos, place):sub(2) }
+    end
+    return { kind, path, matcher.EQ, read_scalar(reader, kind, "equal", pos, place) }
   end
-  return matcher.GLOB, pattern
-end
-
---- The operator and operand for one of some values, or for what fits one of some patterns.
-local function one_of(scalars, patterns)
-  if #patterns == 1 and #scalars == 0 then
-    return glob_of(patterns[1])
-  elseif #patterns > 0 then
-    return matcher.LIKE, { matcher.to_set(scalars), unpack(patterns) }
-  elseif #scalars == 1 then
-    return matcher.EQ, scalars[1]
+  local set, patterns = read_list(reader, kind, pos, place, true)
+  local node = { kind, path, matcher.IN, set }
+  if not patterns[1] then
+    return node
   end
-  local set = matcher.to_set(scalars)
-  if set then
-    return matcher.IN, set
+  node = { matcher.ANY, node }
+  for _, pattern in ipairs(patterns) do
+    node[#node + 1] = { kind, path, matcher.GLOB, pattern }
   end
-  return matcher.AMONG, scalars
+  return node
 end
 
 --- Reads an operator and its operand.
----@return number code
----@return number|string|boolean|table operand
+---@return number operator
+---@return any operand
+---@return boolean? is_denied whether the value must not fulfil it, or be missing
 local function read_operator(reader, kind, name, pos, place)
-  local code = CODES[name]
   if name == "in" then
-    return one_of(read_list(reader, kind, pos, place, false), {})
+    return matcher.IN, (read_list(reader, kind, pos, place, false))
   elseif name == "exists" then
     local text = msgpack.canonical(reader.blob, pos)
     if text ~= "t" and text ~= "f" then
       refuse(reader, place, "true or false", pos)
     end
-    return matcher.EXISTS, text == "t"
+    return matcher.EXISTS, true, text == "f"
   end
   -- They are too short for suggestions.
-  check.refuse(not code and "INVALID " .. reader.path .. place .. ": unknown operator, expected one of " .. OPERATORS)
+  check.refuse(not CODES[name]
+    and "INVALID " .. reader.path .. place .. ": unknown operator, expected one of " .. OPERATORS)
   local use = name == "eq" and "equal" or name == "ne" and "unequal" or name == "glob" and "glob" or "bound"
   local operand = read_scalar(reader, kind, use, pos, place)
-  if name == "glob" then
-    return glob_of(operand:sub(2))
-  end
-  return code, operand
+  return CODES[name], name == "glob" and operand:sub(2) or operand, name == "ne"
 end
 
---- Reads one condition: a scalar, a list or a map of operators.
+--- Reads one condition.
 ---@param path table|string|false of an argument, compiled
----@return table node
-local function read_condition(reader, kind, path, pos, place)
-  local operators, unwanted = {}, false
+---@param add fun(node: table)
+local function read_condition(reader, kind, path, pos, place, add)
   local first, count, is_map = msgpack.open(reader.blob, pos)
-  if is_map then
-    if count == 0 then
-      refuse(reader, place, "at least one of the operators " .. OPERATORS, pos)
+  if not is_map then
+    return add(read_plain(reader, kind, path, pos, place))
+  elseif count == 0 then
+    refuse(reader, place, "at least one of the operators " .. OPERATORS, pos)
+  end
+  local together = { kind, path }
+  each(reader, first, count, place, function(name, at)
+    local operator, operand, is_denied = read_operator(reader, kind, name, at, place .. "." .. shown_key(name))
+    if is_denied then
+      add({ matcher.NOT, { kind, path, operator, operand } })
+    else
+      together[#together + 1], together[#together + 2] = operator, operand
     end
-    each(reader, first, count, place, function(name, at)
-      local code, operand = read_operator(reader, kind, name, at, place .. "." .. shown_key(name))
-      if kind == matcher.TAGS and code == matcher.NE then
-        unwanted = operand
-      else
-        operators[#operators + 1], operators[#operators + 2] = code, operand
-      end
-    end)
-  elseif first then
-    operators = { one_of(read_list(reader, kind, pos, place, true)) }
-  elseif is_pattern(reader, kind, pos) then
-    operators = { glob_of(read_scalar(reader, kind, "glob", pos, place):sub(2)) }
-  else
-    operators = { matcher.EQ, read_scalar(reader, kind, "equal", pos, place) }
+  end)
+  if together[3] then
+    add(together)
   end
-  if kind == matcher.TAGS then
-    return { kind, 3 + #operators, unwanted, unpack(operators) }
-  end
-  local node = { is_costly = kind == matcher.ARGUMENT }
-  for i = 1, #operators, 2 do
-    node[#node + 1] = kind + operators[i]
-    if kind == matcher.ARGUMENT then
-      node[#node + 1] = path
-    end
-    node[#node + 1] = operators[i + 1]
-  end
-  return node
 end
 
-local function read_leaf(reader, key, pos, place)
+---@param add fun(node: table, is_costly: boolean)
+local function read_leaf(reader, key, pos, place, add)
   reader.conditions = reader.conditions + 1
   refuse_beyond(reader, "", reader.conditions, MOST_CONDITIONS, "conditions")
   local kind, path = KINDS[key], false
@@ -254,33 +234,17 @@ local function read_leaf(reader, key, pos, place)
     path = #path == 1 and path[1] or path
   end
   check.refuse(not kind and check.unknown(reader.path .. place, key, SUBJECTS))
-  return read_condition(reader, kind, path, pos, place .. "." .. shown_key(key))
+  read_condition(reader, kind, path, pos, place .. "." .. shown_key(key), function(node)
+    add(node, kind == matcher.ARGUMENT)
+  end)
 end
 
 -- Reading matchers ---------------------------------------------------------------------------------------------------
 
---- Joins nodes to a group; those that decode the argument come last.
-local function to_group(kind, nodes)
-  local group = { kind, 0, is_costly = false }
-  local size = 2
-  for pass = 1, 2 do
-    for _, node in ipairs(nodes) do
-      if (node.is_costly or false) == (pass == 2) then
-        for i = 1, #node do
-          group[size + i] = node[i]
-        end
-        size = size + #node
-        group.is_costly = pass == 2
-      end
-    end
-  end
-  group[2] = size
-  return group
-end
-
 --- Reads a matcher: conditions that must all hold.
----@param kind number of the group it becomes: ALL or NOT
----@return table group
+---@param kind number of the node that it becomes: ALL or NOT
+---@return table node those that decode the argument come last
+---@return boolean is_costly whether there are such
 local function read_matcher(reader, pos, place, level, kind)
   local blob = reader.blob
   local first, count, is_map = msgpack.open(blob, pos)
@@ -288,32 +252,39 @@ local function read_matcher(reader, pos, place, level, kind)
     refuse(reader, place, "a map of at least one condition", pos)
   end
   refuse_beyond(reader, place, level, MOST_LEVELS, "levels of any and not")
-  local nodes = {}
+  local nodes, costly = { kind }, {}
+  local function add(node, is_costly)
+    table.insert(is_costly and costly or nodes, node)
+  end
   each(reader, first, count, place, function(key, at)
     if key == "not" then
-      nodes[#nodes + 1] = read_matcher(reader, at, place .. ".not", level + 1, matcher.NOT)
+      add(read_matcher(reader, at, place .. ".not", level + 1, matcher.NOT))
     elseif key == "any" then
       local branch, branches, is_other = msgpack.open(blob, at)
       if not branch or is_other or branches < 1 or branches > MOST_BRANCHES then
         refuse(reader, place .. ".any", "a list of 1 to " .. MOST_BRANCHES .. " matchers", at)
       end
-      local any = {}
+      local any, any_costly = { matcher.ANY }, false
       for j = 1, branches do
-        any[j] = read_matcher(reader, branch, place .. ".any[" .. j - 1 .. "]", level + 1, matcher.ALL)
+        local node, is_costly = read_matcher(reader, branch, place .. ".any[" .. j - 1 .. "]", level + 1, matcher.ALL)
+        any[j + 1], any_costly = node, any_costly or is_costly
         branch = msgpack.skip(blob, branch)
       end
-      nodes[#nodes + 1] = to_group(matcher.ANY, any)
+      add(any, any_costly)
     else
-      nodes[#nodes + 1] = read_leaf(reader, key, at, place)
+      read_leaf(reader, key, at, place, add)
     end
   end)
-  return to_group(kind, nodes)
+  for _, node in ipairs(costly) do
+    nodes[#nodes + 1] = node
+  end
+  return nodes, costly[1] ~= nil
 end
 
 --- Compiles a matcher; refuses the call if it is wrong.
 ---@param blob string MessagePack map
 ---@param path? string of it in errors; default: match
----@return table program lists of texts, numbers and booleans: cmsgpack packs it as it is
+---@return table node cmsgpack packs it as it is
 function M.compile(blob, path)
   path = path or "match"
   check.refuse(#blob == 0 and "INVALID " .. path .. ": expected one MessagePack map, got no bytes")
@@ -321,8 +292,7 @@ function M.compile(blob, path)
     and "INVALID " .. path .. ": expected at most " .. MOST_BYTES .. " bytes, got " .. #blob)
   check.refuse(not msgpack.is_whole(blob)
     and "INVALID " .. path .. ": expected one whole MessagePack map, got invalid bytes, or more than one value")
-  local program = read_matcher({ blob = blob, path = path, conditions = 0, operands = 0 }, 1, "", 1, matcher.ALL)
-  return { unpack(program, 3) }
+  return (read_matcher({ blob = blob, path = path, conditions = 0, operands = 0 }, 1, "", 1, matcher.ALL))
 end
 
 return M

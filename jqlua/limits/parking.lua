@@ -4,8 +4,6 @@
 -- lane of this key that is no worse than they. So a key that opens sends its best lane of each queue, and a lane that
 -- leaves the index, or takes its best job from it, sends the next for every key of its that is open. In a fair queue a
 -- turn makes other lanes worse, too: there, keys that are open send one more at every start.
---
--- A place is where a key holds lanes: a queue, and whether the lanes' jobs have their unit of the key already.
 local budget = require "jqlua.job.budget"
 local keyrecord = require "jqlua.limits.keyrecord"
 local keys = require "jqlua.base.keys"
@@ -24,63 +22,35 @@ local call = redis.call
 -- So many keys send more lanes when a job of a fair queue starts.
 local MOST_SENT = 1000
 
-local HAS_UNIT = "!"
-local HAS_NONE = "-"
-
---- The place of an entry's lanes, when its key holds them in a queue.
----@param name string
----@return string place
-function M.place_of(entry, name)
-  return (entry[job_units.IS_TAKEN] and HAS_UNIT or HAS_NONE) .. name
+--- The index of the lanes that a key holds in a queue.
+---@param key_name string
+---@param name string of the queue
+function M.index(key_name, name)
+  return keys.PARKED .. #key_name .. ":" .. key_name .. name
 end
 
---- The index of the lanes that a key holds in a place.
----@param name string of the key
-function M.index(name, place)
-  return keys.PARKED .. #name .. ":" .. name .. place
-end
-
---- The queue of a place.
----@return string name
-function M.queue_of(place)
-  return place:sub(2)
-end
-
-local function has_unit(place)
-  return place:sub(1, 1) == HAS_UNIT
-end
-
-local function forget_place(key, place)
-  for i, known in ipairs(key.places) do
-    if known == place then
-      table.remove(key.places, i)
-      key.is_changed = true
-      return
+--- Where a queue stands among those in which a key holds lanes.
+---@return number? at
+local function find(key, name)
+  for i, known in ipairs(key.queues) do
+    if known == name then
+      return i
     end
   end
 end
 
-local function note_place(key, place)
-  for _, known in ipairs(key.places) do
-    if known == place then
-      return
-    end
-  end
-  table.insert(key.places, place)
-  key.is_changed = true
-end
-
---- Returns the best lane that a key holds in a place to its queue's index.
-local function send(key, place)
-  local name = M.queue_of(place)
-  local index = M.index(key.name, place)
+--- Returns the best lane that a key holds in a queue to the queue's index.
+local function send(key, name)
+  local index = M.index(key.name, name)
   local first, is_more
   repeat
     first, is_more = lane_index.first(index, name)
     if is_more or not budget.pay(budget.LOOK) then
       return keyrecord.look_at(key, meta.state[meta.NOW_MS]) -- the next call continues
     elseif not first then
-      return forget_place(key, place)
+      table.remove(key.queues, find(key, name))
+      key.is_changed = true
+      return
     end
     lane_index.remove(index, name, first)
     -- Lanes may have lost their last job while they were held.
@@ -93,31 +63,33 @@ local function send(key, place)
   end
 end
 
---- Sends the best lane of each place of a queue, if the key is open.
----@return boolean # whether there was one
+--- Schedules a check of a key for when it opens, if that is a matter of time.
+local function note_opening(limit, key)
+  if not room.is_full(limit, key) then
+    keyrecord.look_at(key, room.closed_until(key))
+  end
+end
+
+--- Sends the best lane that a key holds in a queue, if the key is open.
+---@return boolean # whether it holds any there
 local function send_to(key, limit, name)
-  local places, is_sent = key.places, false
-  for i = #places, 1, -1 do
-    local place = places[i]
-    if M.queue_of(place) == name and room.is_open(limit, key, has_unit(place)) then
-      send(key, place)
-      is_sent = true
-    end
+  local is_sent = find(key, name) and room.is_open(limit, key)
+  if is_sent then
+    send(key, name)
   end
   return is_sent
 end
 
---- After a key may have opened: sends its best lane of each place.
+--- After a key may have opened: sends its best lane of each queue.
 function M.reopen(key)
-  local places = key.places
-  local limit = places[1] and limitrecord.load(key.number)
-  for i = #places, 1, -1 do
-    local place = places[i]
-    if room.is_open(limit, key, has_unit(place)) then
-      send(key, place)
-    elseif has_unit(place) or not room.is_full(limit, key) then
-      keyrecord.look_at(key, room.closed_until(key))
-    end
+  local limit = key.queues[1] and limitrecord.load(key.number)
+  if not key.queues[1] then
+    return
+  elseif not room.is_open(limit, key) then
+    return note_opening(limit, key)
+  end
+  for i = #key.queues, 1, -1 do
+    send(key, key.queues[i])
   end
 end
 
@@ -129,7 +101,7 @@ function M.pass_on(queue, entries, except)
   for i = 1, #entries do
     local entry = entries[i]
     local key = loaded.keys[entry[job_units.NAME]]
-    if entry ~= except and key.places[1] then
+    if entry ~= except and key.queues[1] then
       send_to(key, loaded.limits[entry[job_units.NUMBER]], queue[queues.NAME])
     end
   end
@@ -151,21 +123,13 @@ end
 ---@param entries table[] of units, fetched
 function M.holds_any(entries)
   for i = 1, #entries do
-    if loaded.keys[entries[i][job_units.NAME]].places[1] then
+    if loaded.keys[entries[i][job_units.NAME]].queues[1] then
       return true
     end
   end
   return false
 end
 
---- Schedules a check of a key without room for when it opens, although no lane is parked there.
----@param entry table without room
-function M.note_opening(entry)
-  local key = loaded.keys[entry[job_units.NAME]]
-  if entry[job_units.IS_TAKEN] or not room.is_full(loaded.limits[entry[job_units.NUMBER]], key) then
-    keyrecord.look_at(key, room.closed_until(key))
-  end
-end
 
 --- Parks a lane until a key opens.
 ---@param entry table without room
@@ -173,10 +137,12 @@ end
 function M.park(queue, entry, lane)
   local key = loaded.keys[entry[job_units.NAME]]
   local name = queue[queues.NAME]
-  local place = M.place_of(entry, name)
-  lane_index.put(M.index(key.name, place), name, lane.priority, lane.id, lane.lane .. lane.path)
-  note_place(key, place)
-  M.note_opening(entry)
+  lane_index.put(M.index(key.name, name), name, lane.priority, lane.id, lane.lane .. lane.path)
+  if not find(key, name) then
+    table.insert(key.queues, name)
+    key.is_changed = true
+  end
+  note_opening(loaded.limits[key.number], key)
 end
 
 --- Checks a key again after its constraint's limits changed or it was removed.

@@ -1,5 +1,4 @@
--- Rates. An exact one counts the starts in the period that ends now, which are stored with date and cost. A smooth one
--- stores the time of the next start.
+-- Rates: the starts in the period that ends now are stored with date and cost.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local job_units = require "jqlua.limits.job_units"
@@ -25,48 +24,49 @@ local function date(key)
   return math.max(meta.state[meta.NOW_MS], key.last_ms)
 end
 
---- A lower bound of when a key has room for a start of that cost under an exact rate. Reads.
----@return number opens_ms 0 if it has room now
----@return number old how many of the stored starts have left the window
----@return number freed their cost
-local function window_opens(limit, key, cost)
-  local now = date(key)
-  local enough = EPSILON * limit.rate
-  local lacking = key.used + cost - limit.rate
-  local old, freed = 0, 0
-  if lacking <= enough then
-    return 0, old, freed
-  end
-  local seen = 0
-  while true do
-    local starts = call("LRANGE", keys.STARTS .. key.name, seen, seen + PAGE - 1)
-    local leaves_ms
-    for _, start in ipairs(starts) do
-      local at_ms, its_cost = struct.unpack(START, start)
-      leaves_ms = at_ms + limit.period_ms
-      lacking = lacking - its_cost
-      if leaves_ms <= now then
-        old, freed = old + 1, freed + its_cost
-      end
-      if lacking <= enough then
-        return leaves_ms > now and leaves_ms or 0, old, freed
-      end
+--- The stored starts of a key, oldest first.
+---@return fun(): number?, number? date and cost of the next
+local function each_start(key)
+  local page, at, from = {}, PAGE, 0
+  return function()
+    at = at + 1
+    if at > PAGE then
+      page, at, from = call("LRANGE", keys.STARTS .. key.name, from, from + PAGE - 1), 1, from + PAGE
     end
-    seen = seen + #starts
-    if #starts < PAGE then
-      return 0, old, key.used
-    elseif seen >= MOST_AHEAD and leaves_ms > now then
-      return leaves_ms, old, freed -- check again then
+    if page[at] then
+      return struct.unpack(START, page[at])
     end
   end
 end
 
---- When a key has room for an entry; drops old starts.
----@return number opens_ms
-local function opens(limit, key, entry)
-  if limit.is_smooth then
-    return math.ceil(key.used)
+--- A lower bound of when a key has room for a start of that cost. Reads.
+---@return number opens_ms 0 if it has room now
+---@return number old how many of the stored starts have left the window
+---@return number freed their cost
+local function window_opens(limit, key, cost)
+  local now, enough = date(key), EPSILON * limit.rate
+  local lacking = key.used + cost - limit.rate
+  local seen, old, freed = 0, 0, 0
+  if lacking <= enough then
+    return 0, old, freed
   end
+  for at_ms, its_cost in each_start(key) do
+    local leaves_ms = at_ms + limit.period_ms
+    seen, lacking = seen + 1, lacking - its_cost
+    if leaves_ms <= now then
+      old, freed = old + 1, freed + its_cost
+      leaves_ms = 0
+    end
+    if lacking <= enough or seen >= MOST_AHEAD and leaves_ms > 0 then -- then it is checked again
+      return leaves_ms, old, freed
+    end
+  end
+  return 0, old, key.used
+end
+
+--- Whether a key has room for an entry; drops old starts. If it has none, it is closed until it has.
+---@return boolean
+function M.has_room(limit, key, entry)
   local opens_ms, old, freed = window_opens(limit, key, M.cost(limit, entry[job_units.COST]))
   if freed > 0 then
     if old > 0 then
@@ -76,13 +76,6 @@ local function opens(limit, key, entry)
     key.opens_ms = 0 -- it was set by starts that have left
     key.is_changed = true
   end
-  return opens_ms
-end
-
---- Whether a key has room for an entry. If it has none, it is closed until it has.
----@return boolean
-function M.has_room(limit, key, entry)
-  local opens_ms = opens(limit, key, entry)
   if opens_ms <= date(key) then
     return true
   end
@@ -101,10 +94,7 @@ end
 --- Counts the start of a job.
 function M.note_start(limit, key, entry)
   local cost, at_ms = M.cost(limit, entry[job_units.COST]), date(key)
-  if limit.is_smooth then
-    local from_ms = math.max(at_ms, key.used)
-    key.used = from_ms + cost * limit.period_ms / limit.rate
-  elseif cost > 0 then
+  if cost > 0 then
     key.used = key.used + cost
     call("RPUSH", keys.STARTS .. key.name, struct.pack(START, at_ms, cost))
   end
@@ -116,19 +106,14 @@ end
 ---@return number
 function M.remembers_until(limit, key)
   local last_ms = key.last_ms
-  if limit.rate == 0 or last_ms == 0 then
-    return 0
-  end
-  return limit.is_smooth and math.ceil(key.used) or last_ms + limit.period_ms
+  return limit.rate > 0 and last_ms > 0 and last_ms + limit.period_ms or 0
 end
 
 --- When a start of that cost would have room, without changes.
 ---@return number opens_ms 0 if it has room now
 function M.outlook(limit, key, cost)
   local opens_ms = key.opens_ms
-  if limit.is_smooth then
-    opens_ms = math.max(opens_ms, math.ceil(key.used))
-  elseif limit.rate > 0 then
+  if limit.rate > 0 then
     opens_ms = math.max(opens_ms, (window_opens(limit, key, cost)))
   end
   return opens_ms > key.last_ms and opens_ms or 0
@@ -137,21 +122,13 @@ end
 --- The cost of the starts in the window that ends now.
 function M.starts_in(limit, key)
   local used, now = key.used, date(key)
-  local name, from = keys.STARTS .. key.name, 0
-  while true do
-    local starts = call("LRANGE", name, from, from + PAGE - 1)
-    for _, start in ipairs(starts) do
-      local at_ms, cost = struct.unpack(START, start)
-      if at_ms + limit.period_ms > now then
-        return used
-      end
-      used = used - cost
+  for at_ms, cost in each_start(key) do
+    if at_ms + limit.period_ms > now then
+      return used
     end
-    if #starts < PAGE then
-      return 0
-    end
-    from = from + PAGE
+    used = used - cost
   end
+  return 0
 end
 
 return M

@@ -24,13 +24,12 @@ end
 
 --- Whether a key is open, apart from what a start costs.
 ---@param limit table|false|nil
----@param has_unit boolean whether the job has its unit already
-function M.is_open(limit, key, has_unit)
+function M.is_open(limit, key)
   if not limit then
     return true
   end
   local now = meta.state[meta.NOW_MS]
-  return now >= key.hold_ms and now >= rate.closed_until(key) and (has_unit or not M.is_full(limit, key))
+  return now >= key.hold_ms and now >= rate.closed_until(key) and not M.is_full(limit, key)
 end
 
 --- The first entry without room.
@@ -43,7 +42,7 @@ function M.lacking(entries)
     local limit = loaded.limits[entry[job_units.NUMBER]]
     if limit then
       local key, most = loaded.keys[entry[job_units.NAME]], limit.concurrency
-      if most ~= 0 and key.in_use >= most and not entry[job_units.IS_TAKEN]
+      if most ~= 0 and key.in_use >= most
         or key.hold_ms > now or key.opens_ms > now and rate.closed_until(key) > now
         or limit.rate > 0 and not rate.has_room(limit, key, entry) then
         return entry
@@ -63,7 +62,7 @@ end
 --- Writes a key, or removes it if it is unused and its starts no longer count.
 local function save(key)
   local limit = limitrecord.load(key.number)
-  if not key.places[1] and (not limit or key.in_use == 0) then
+  if not key.queues[1] and (not limit or key.in_use == 0) then
     local until_ms = limit and math.max(key.hold_ms, rate.remembers_until(limit, key)) or 0
     if until_ms <= meta.state[meta.NOW_MS] then
       return keyrecord.forget(key)

@@ -3,9 +3,9 @@
 local awaited = require "jqlua.job.awaited"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local batch = require "jqlua.base.batch"
 local budget = require "jqlua.job.budget"
 local jobs = require "jqlua.job.jobs"
+local members = require "jqlua.queue.members"
 local queues = require "jqlua.queue.queues"
 local states = require "jqlua.job.states"
 
@@ -14,7 +14,7 @@ local M = {}
 local call = redis.call
 
 --- The score of a held result in the set of kept results: later than any time.
-M.HELD = 2 ^ 53
+M.HELD = 2 ^ 45
 
 --- Whether a job has readers. Jobs that cannot have any cost no command.
 ---@param job table
@@ -23,17 +23,12 @@ function M.any(job)
   return jobs.has(job, jobs.AWAITED) and call("EXISTS", keys.READERS .. job[jobs.ID]) == 1
 end
 
---- Until when a result is kept, as far as written yet.
-local function until_ms(other)
-  return tonumber(call("ZSCORE", queues.key(queues.load(other[jobs.QUEUE]), states.KEPT), other[jobs.ID]) or nil)
-end
-
 --- Whether a job has, or may yet have, a result that can be read.
 local function may_be_read(other)
   if not jobs.has(other, jobs.KEEP_RESULT) or other[jobs.STATE] == states.DONE then
     return false
   end
-  local at_ms = other[jobs.STATE] == states.KEPT and until_ms(other)
+  local at_ms = other[jobs.STATE] == states.KEPT and members.score(other) -- as far as written yet
   return not at_ms or at_ms > meta.state[meta.NOW_MS] or M.any(other)
 end
 
@@ -52,11 +47,11 @@ end
 --- Removes a reader.
 local function leave_one(id, other_id)
   local other = call("ZREM", keys.READERS .. other_id, id) == 1 and jobs.read(other_id)
-  local at_ms = other and not M.any(other) and other[jobs.STATE] == states.KEPT and until_ms(other)
+  local at_ms = other and not M.any(other) and other[jobs.STATE] == states.KEPT and members.score(other)
   local now = meta.state[meta.NOW_MS]
   if at_ms and (at_ms <= now or at_ms == M.HELD) then
     local queue = queues.load(other[jobs.QUEUE])
-    batch.add(queues.key(queue, states.KEPT), now, other_id)
+    members.add(queue, states.KEPT, now, other_id)
     queues.note_due(queue, queues.DUE_ENDED, now)
   end
 end

@@ -2,7 +2,6 @@
 -- buffered, so that a batch costs a few commands for each tag; transition.commit writes them.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local bounds = require "jqlua.settings.bounds"
 local jobs = require "jqlua.job.jobs"
 local queues = require "jqlua.queue.queues"
 
@@ -69,7 +68,6 @@ end
 
 --- Writes the buffered changes.
 function M.flush()
-  local is_new = false
   for tag, changes in pairs(M.pending) do
     M.pending[tag] = nil
     local added, removed = {}, {}
@@ -87,15 +85,11 @@ function M.flush()
     if count > 0 then
       if call("ZADD", keys.TAGS, count, tag) == 1 then
         call("ZADD", keys.TAG_NAMES, 0, tag)
-        is_new = true
       end
     else
       call("ZREM", keys.TAGS, tag)
       call("ZREM", keys.TAG_NAMES, tag)
     end
-  end
-  if is_new then
-    bounds.review()
   end
 end
 

@@ -129,29 +129,18 @@ function M.next(entries, without)
   return M.best(entries, without)
 end
 
-local function shuffle(entries, seed)
-  for i = #entries, 2, -1 do
-    seed = redis.sha1hex(seed)
-    local j = tonumber(seed:sub(1, 8), 16) % i + 1
-    entries[i], entries[j] = entries[j], entries[i]
-  end
-end
-
 --- The entries of a wish in the order of their turns now.
 ---@return table[] entries
 function M.in_turn(wish)
+  if wish.order == "ordered" then
+    return wish.entries
+  end
   local entries, n = {}, #wish.entries
-  local turn = 0
-  if wish.order ~= "ordered" then
-    local key = keys.TURN .. redis.sha1hex(cmsgpack.pack(wish.wanted)):sub(1, 16)
-    turn = call("INCR", key)
-    call("EXPIRE", key, 86400) -- lists that are not used any more expire
-  end
+  local key = keys.TURN .. redis.sha1hex(cmsgpack.pack(wish.wanted)):sub(1, 16)
+  local turn = call("INCR", key)
+  call("EXPIRE", key, 86400) -- lists that are not used any more expire
   for i = 1, n do
-    entries[i] = wish.entries[wish.order == "round_robin" and (turn + i - 2) % n + 1 or i]
-  end
-  if wish.order == "shuffled" then
-    shuffle(entries, wish.wanted[1] .. turn)
+    entries[i] = wish.entries[(turn + i - 2) % n + 1]
   end
   return entries
 end

@@ -151,13 +151,10 @@ local function best_lane(queue, is_settled)
   end
 end
 
---- After another step: whether changes are still pending, or keys that opened have not sent their lanes yet.
+--- Whether keys that opened have not sent their lanes yet, after some more of them did.
 local function is_behind()
   local state = meta.state
-  if state[meta.PENDING] ~= 0 and not rollout.carry_out() then
-    return true
-  end
-  return state[meta.NEXT_DUE] <= state[meta.NOW_MS] and select(2, parking.sweep(STEPS))
+  return state[meta.NEXT_DUE] <= state[meta.NOW_MS] and (not rollout.finish() or select(2, parking.sweep(STEPS)))
 end
 
 --- Whether the first plain job of a queue stands where it belongs. Places some of those again that do not.
@@ -202,7 +199,7 @@ function M.sees_all(queue)
   if batch.adds[queues.key(queue, states.QUEUED)] then
     return false
   end
-  return queues.is_plain(queue) or meta.state[meta.PENDING] == 0 and queue[queues.VERSION] >= meta.state[meta.ADDED]
+  return queues.is_plain(queue) or queue[queues.VERSION] >= meta.state[meta.ADDED]
     and not queues.has(queue, queues.UNSORTED) and not batch.adds[queues.key(queue, states.IN_LANE)]
     and not batch.removals[queues.key(queue, states.QUEUED)]
 end
@@ -301,7 +298,7 @@ end
 local function take_units(queue, job, units)
   budget.pay(budget.of_job(job))
   batch.remove(queues.key(queue, states.IN_LANE), job[jobs.ID])
-  taking.take(job, units)
+  taking.take(units)
 end
 
 --- Counts a turn of a lane's groups.

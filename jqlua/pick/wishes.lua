@@ -10,7 +10,7 @@ local M = {}
 
 -- What few picks have; worker and queues are checked where they are read.
 local FIELDS = {
-  count = { "integer", 1, 1000 }, order = { "choice", words = "priority ordered round_robin shuffled" },
+  count = { "integer", 1, 1000 }, order = { "choice", words = "priority ordered round_robin" },
   without = { "list", 1, 100, of = "name", distinct = true }, request = { "token" }, wait = { "map" },
 }
 local QUEUES = { queues = {} }

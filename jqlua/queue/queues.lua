@@ -114,7 +114,7 @@ function M.key(queue, state)
   local key_by_state = queue[M.KEYS]
   local key = key_by_state[state]
   if not key then
-    key = keys.SET .. state .. ":" .. queue[M.NAME]
+    key = keys.SET .. states.set_of(state) .. ":" .. queue[M.NAME]
     key_by_state[state] = key
   end
   return key

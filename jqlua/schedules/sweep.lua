@@ -8,6 +8,7 @@ local due = require "jqlua.base.due"
 local batch = require "jqlua.base.batch"
 local rollout = require "jqlua.limits.rollout"
 local jobs = require "jqlua.job.jobs"
+local members = require "jqlua.queue.members"
 local states = require "jqlua.job.states"
 local placement = require "jqlua.life.placement"
 local removal = require "jqlua.life.removal"
@@ -27,19 +28,17 @@ local M = {}
 
 local call = redis.call
 
-local function due_ids(key, until_ms, limit)
-  return call("ZRANGEBYSCORE", key, "-inf", until_ms, "LIMIT", 0, limit)
+local function due_ids(key, limit, until_ms)
+  return call("ZRANGEBYSCORE", key, "-inf", until_ms or meta.state[meta.NOW_MS], "LIMIT", 0, limit)
 end
 
 local function first_score(key)
   return tonumber(call("ZRANGE", key, 0, 0, "WITHSCORES")[2])
 end
 
---- Handles each due job of a set, as long as the budget allows.
----@param late_ms? number how long after their time they stay
+--- Handles due jobs of a set, as long as the budget allows.
 ---@return number count
-local function each_due(key, limit, what, late_ms)
-  local ids = due_ids(key, meta.state[meta.NOW_MS] - (late_ms or 0), limit)
+local function each_of(ids, key, what)
   for i, id in ipairs(ids) do
     local ripe = jobs.read(id)
     local price = budget.LOOK
@@ -57,8 +56,16 @@ local function each_due(key, limit, what, late_ms)
   return #ids
 end
 
+--- The same of a queue's jobs in a state.
+---@param late_ms? number how long after their time they stay
+---@return number count
+local function each_due(queue, state, limit, what, late_ms)
+  local ids = members.due(queue, state, meta.state[meta.NOW_MS] - (late_ms or 0), limit)
+  return each_of(ids, queues.key(queue, state), what)
+end
+
 local function lapse(job)
-  if not pulse.excuses(job, queues.key(queues.load(job[jobs.QUEUE]), states.RUNNING)) then
+  if not pulse.excuses(job) then
     failure.lapse(job)
   end
 end
@@ -69,7 +76,7 @@ end
 
 --- When to check a queue's leases again: at the next end, or if that is past, at the end of the grace.
 local function lapses_ms(queue)
-  local end_ms = first_score(queues.key(queue, states.RUNNING))
+  local end_ms = members.first_score(queue, states.RUNNING)
   return end_ms and end_ms <= meta.state[meta.NOW_MS] and end_ms + grace_ms(queue) or end_ms
 end
 
@@ -81,7 +88,7 @@ end
 --- Drops a kept result; its job becomes an ordinary done job. A result that is still needed is held.
 function M.drop_result(job)
   if readers.any(job) then
-    batch.add(queues.key(queues.load(job[jobs.QUEUE]), states.KEPT), readers.HELD, job[jobs.ID])
+    members.add(queues.load(job[jobs.QUEUE]), states.KEPT, readers.HELD, job[jobs.ID])
     return
   end
   call("DEL", keys.OUTCOME .. job[jobs.ID])
@@ -97,25 +104,23 @@ local REMOVALS = 2
 --- Removes old records of one ended state: by age, then by number.
 local function forget(queue, letter, steps)
   local limit = steps * REMOVALS
-  local key = queues.key(queue, letter)
   local ttl_s, max = settings.retention(letter, queue)
-  local old = due_ids(key, meta.state[meta.NOW_MS] - ttl_s * 1000, limit)
-  local count = math.min(math.max(#old, call("ZCARD", key) - max), limit)
+  local old = members.due(queue, letter, meta.state[meta.NOW_MS] - ttl_s * 1000, limit)
+  local count = math.min(math.max(#old, members.count(queue, letter) - max), limit)
   if count > #old then
-    old = call("ZRANGE", key, 0, count - 1)
+    old = members.ids(queue, letter, count)
   end
   return math.ceil(removal.remove(queue, letter, old, true) / REMOVALS)
 end
 
 --- When a record of an ended state is to go.
 local function ended_due(queue, letter)
-  local key = queues.key(queue, letter)
-  local at_ms = first_score(key)
+  local at_ms = members.first_score(queue, letter)
   if not at_ms then
     return meta.NONE
   end
   local ttl_s, max = settings.retention(letter, queue)
-  return call("ZCARD", key) > max and meta.state[meta.NOW_MS] or at_ms + ttl_s * 1000
+  return members.count(queue, letter) > max and meta.state[meta.NOW_MS] or at_ms + ttl_s * 1000
 end
 
 local WAITING_FOR_TIME = "st" -- scheduled, retrying
@@ -131,18 +136,18 @@ local function sweep_queue(kind, name, limit)
   local done
   budget.pay(budget.RECORD)
   if kind == due.LEASES then
-    done = each_due(queues.key(queue, states.RUNNING), limit, lapse, grace_ms(queue))
+    done = each_due(queue, states.RUNNING, limit, lapse, grace_ms(queue))
   elseif kind == due.WAITING then
-    done = each_due(keys.EXPIRING .. name, limit, failure.expire)
+    done = each_of(due_ids(keys.EXPIRING .. name, limit), keys.EXPIRING .. name, failure.expire)
     -- Expired jobs must leave their set before the others are read.
     batch.flush()
     for state in WAITING_FOR_TIME:gmatch(".") do
       if done < limit and budget.is_left() then
-        done = done + each_due(queues.key(queue, state), limit - done, make_ready)
+        done = done + each_due(queue, state, limit - done, make_ready)
       end
     end
   else
-    done = each_due(queues.key(queue, states.KEPT), limit, M.drop_result)
+    done = each_due(queue, states.KEPT, limit, M.drop_result)
     batch.flush()
     for state in KEPT_FOR_READERS:gmatch(".") do
       if done < limit and budget.is_left() then
@@ -157,10 +162,10 @@ local function sweep_queue(kind, name, limit)
   elseif kind == due.WAITING then
     next_ms = first_score(keys.EXPIRING .. name) or meta.NONE
     for state in WAITING_FOR_TIME:gmatch(".") do
-      next_ms = math.min(next_ms, first_score(queues.key(queue, state)) or meta.NONE)
+      next_ms = math.min(next_ms, members.first_score(queue, state) or meta.NONE)
     end
   else
-    local kept_ms = first_score(queues.key(queue, states.KEPT))
+    local kept_ms = members.first_score(queue, states.KEPT)
     next_ms = kept_ms and kept_ms ~= readers.HELD and kept_ms or meta.NONE
     for state in KEPT_FOR_READERS:gmatch(".") do
       next_ms = math.min(next_ms, ended_due(queue, state))
@@ -175,7 +180,7 @@ end
 local function sweep_workers(_, limit)
   local ttl_ms = settings.at(settings.WORKER_TTL) * 1000
   local done = 0
-  for _, id in ipairs(due_ids(keys.ALIVE, meta.state[meta.NOW_MS] - ttl_ms, limit)) do
+  for _, id in ipairs(due_ids(keys.ALIVE, limit, meta.state[meta.NOW_MS] - ttl_ms)) do
     local record = workers.edit(id)
     if record then
       record.x = call("ZSCORE", keys.RESTING, id) and record.x or unregistered.lost(id)
@@ -200,7 +205,7 @@ local function sweep_workers(_, limit)
 end
 
 local function sweep_resting(_, limit)
-  local ids = due_ids(keys.RESTING, meta.state[meta.NOW_MS], limit)
+  local ids = due_ids(keys.RESTING, limit)
   local done = 0
   for _, id in ipairs(ids) do
     call("ZREM", keys.RESTING, id)
@@ -266,7 +271,7 @@ local HANDLERS = {
     return unique.sweep(limit)
   end,
   [due.SCHEDULE] = schedules.fire,
-  [due.EXPIRY] = rollout.expire,
+  [due.CONSTRAINTS] = rollout.go_on,
 }
 
 --- Handles what is due first.
@@ -283,10 +288,6 @@ function M.run(limit)
   local state = meta.state
   local done = 0
   budget.pay(budget.RESERVE)
-  if state[meta.PENDING] ~= 0 then
-    done = limit -- due jobs may depend on pending changes
-    rollout.carry_out()
-  end
   while done < limit and budget.pay(budget.LOOK) do
     local head = call("ZRANGE", keys.DUE, 0, 0, "WITHSCORES")
     local at_ms = tonumber(head[2]) or meta.NONE
@@ -297,9 +298,6 @@ function M.run(limit)
     local kind, name = head[1]:sub(1, 1), head[1]:sub(2)
     -- A step that moves nothing counts as well, which bounds the call.
     done = done + math.max(step(kind, name, limit - done), 1)
-    if kind == due.EXPIRY and state[meta.PENDING] ~= 0 then
-      done = limit -- likewise
-    end
     batch.flush()
   end
   budget.pay(-budget.RESERVE)

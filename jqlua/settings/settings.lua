@@ -22,10 +22,7 @@ M.WORKER_TTL = 14
 M.LEASE_GRACE = 15
 M.EVENTS_MAX = 16
 M.TRAIL_MAX = 18
-M.QUEUES = 19
-M.NAMES = 20
-M.TAGS = 21
-local LATE_AFTER = 22
+local LATE_AFTER = 19
 
 --- name, default, least, most; in the order of storage.
 M.ALL = {
@@ -47,9 +44,6 @@ M.ALL = {
   { "events_max", 0, 0, 1e7, "integer" },
   { "stats", 1, 0, 1, "boolean" },
   { "trail_max", 10000, 0, 1e6, "integer" },
-  { "queues_max", 1e5, 1, 1e9, "integer" },
-  { "names_max", 1e5, 1, 1e9, "integer" },
-  { "tags_max", 1e6, 1, 1e9, "integer" },
   { "late_after", 10, 1, 1e10 },
 }
 

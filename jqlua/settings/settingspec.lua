@@ -30,10 +30,6 @@ local ABOUT = {
   events_max = { "events", "about how many events are kept in the stream; 0: none are written", false },
   stats = { "", "whether statistics are counted", false },
   trail_max = { "entries", "how much of what operators changed is kept; 0: nothing", false },
-  queues_max = { "queues", "how many queues there may be before a new one is refused", false },
-  names_max = { "names", "how many pairs of queue and name statistics may know before a job of a new one is refused",
-    false },
-  tags_max = { "tags", "how many tags there may be before a new one is refused", false },
   late_after = { "seconds", "how long a ready job may wait before it is late; more where its queue's usually do",
     true },
 }

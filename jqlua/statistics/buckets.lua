@@ -10,7 +10,6 @@
 -- count, sum, sum of squares, least, greatest, and from STEPS on how many were in each step of a histogram. At NET,
 -- where it is not 0: of the attempts that have ended, those that began in the bucket less those that ended in it.
 local keys = require "jqlua.base.keys"
-local bounds = require "jqlua.settings.bounds"
 local statlog = require "jqlua.statistics.statlog"
 
 local M = {}
@@ -296,7 +295,6 @@ function M.fold()
   for key, minutes in pairs(M.cells(log)) do
     save(key, minutes, left)
   end
-  bounds.review()
 end
 
 --- Removes the statistics of a queue that are its own.

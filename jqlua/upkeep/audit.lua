@@ -10,6 +10,7 @@ local audit_definitions = require "jqlua.upkeep.audit_definitions"
 local audit_lanes = require "jqlua.upkeep.audit_lanes"
 local audit_links = require "jqlua.upkeep.audit_links"
 local jobs = require "jqlua.job.jobs"
+local members = require "jqlua.queue.members"
 local states = require "jqlua.job.states"
 local queues = require "jqlua.queue.queues"
 local settings = require "jqlua.settings.settings"
@@ -35,15 +36,18 @@ local function check_job(id)
   end
   budget.pay(budget.STEP + budget.of_job(job))
   local queue, state = queues.load(job[jobs.QUEUE]), job[jobs.STATE]
-  for letter in states.ALL:gmatch(".") do
-    local score = call("ZSCORE", queues.key(queue, letter), id)
-    if letter ~= state then
-      expect(not score, "job", id, "of state", state, "stands in set", letter)
-    elseif not score then
-      expect(false, "job", id, "is missing in its set", letter)
-    elseif letter == states.QUEUED or letter == states.IN_LANE then
-      expect(tonumber(score) == job[jobs.PRIORITY], "job", id, "has priority", job[jobs.PRIORITY], "and score", score)
+  for letter in states.SETS:gmatch(".") do
+    if letter ~= states.set_of(state) then
+      expect(not call("ZSCORE", queues.key(queue, letter), id), "job", id, "of state", state, "stands in set", letter)
     end
+  end
+  local score, base, top = members.score(job), states.band(state)
+  if not score then
+    expect(false, "job", id, "is missing in its set", state)
+  elseif state == states.QUEUED or state == states.IN_LANE then
+    expect(score == job[jobs.PRIORITY], "job", id, "has priority", job[jobs.PRIORITY], "and score", score)
+  else
+    expect(score >= 0 and score < top - base, "job", id, "of state", state, "stands in another's band")
   end
   check_expiry(job)
   audit_links.check_entries(job)
@@ -73,7 +77,7 @@ local function check_set(letter, name)
     if not job then
       expect(false, "set", letter, "of queue", name, "holds", id, "which has no record")
     else
-      expect(job[jobs.STATE] == letter and job[jobs.QUEUE] == name,
+      expect(states.set_of(job[jobs.STATE]) == letter and job[jobs.QUEUE] == name,
         "set", letter, "of queue", name, "holds", id, "of state", job[jobs.STATE], "and queue", job[jobs.QUEUE])
     end
   end
@@ -92,7 +96,7 @@ local function check_set(letter, name)
       bound = math.min(bound, tonumber(call("ZSCORE", keys.DUE, due.REVIEW) or meta.NONE))
     end
     findings.expect_bound("set " .. letter .. " of queue " .. name, bound,
-      (findings.first_score(key) or meta.NONE) + late_ms)
+      (members.first_score(queue, letter) or meta.NONE) + late_ms)
   end
 end
 
@@ -204,7 +208,7 @@ function M.key(name)
     CHECKS[kind](rest)
   elseif kind == "o" or kind == "x" or kind == "a" then
     expect(call("EXISTS", keys.JOB .. rest) == 1, "key", name, "has no job")
-  elseif kind and #kind == 1 and states.is_of(kind, states.ALL) then
+  elseif kind and #kind == 1 and states.is_of(kind, states.SETS) then
     check_set(kind, rest)
   elseif CHECKS_OF_ONE[name] then
     CHECKS_OF_ONE[name]()

@@ -4,9 +4,7 @@ local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
 local rollout = require "jqlua.limits.rollout"
 local constraints = require "jqlua.limits.constraints"
-local due = require "jqlua.base.due"
 local findings = require "jqlua.upkeep.findings"
-local meta = require "jqlua.base.meta"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local queues = require "jqlua.queue.queues"
@@ -31,7 +29,6 @@ local MOST_SPENT = 180
 local JOB = 0.2 -- prices
 local UNIT = 0.4
 local CHUNK = 200
-local HOLDERS = "rtswq" -- states of jobs that may have units
 
 -- First entries of lanes, by index; false for an index that is too large.
 M.entries = {}
@@ -83,7 +80,7 @@ function M.check_lane(lane)
     return
   end
   for _, entry in ipairs(units[job_units.ENTRIES]) do
-    if has_entry(parking.index(entry[job_units.NAME], parking.place_of(entry, name)), path, lane, priority, id) then
+    if has_entry(parking.index(entry[job_units.NAME], name), path, lane, priority, id) then
       return
     end
   end
@@ -109,10 +106,8 @@ local function count_in(taken, ids, spent)
         return spent
       end
       for _, entry in ipairs(entries) do
-        if entry[job_units.IS_TAKEN] then
-          taken[entry[job_units.NAME]] = (taken[entry[job_units.NAME]] or 0) + 1
-          taken[entry[job_units.NUMBER]] = (taken[entry[job_units.NUMBER]] or 0) + 1
-        end
+        taken[entry[job_units.NAME]] = (taken[entry[job_units.NAME]] or 0) + 1
+        taken[entry[job_units.NUMBER]] = (taken[entry[job_units.NUMBER]] or 0) + 1
       end
     end
   end
@@ -127,14 +122,11 @@ local function count_taken()
   local taken, left, spent = {}, MOST_COUNTED, 0
   M.counted[1] = false
   for _, name in ipairs(call("ZRANGE", keys.QUEUE_NAMES, 0, MOST_COUNTED)) do
-    local queue = queues.load(name)
-    for state in HOLDERS:gmatch(".") do
-      local ids = call("ZRANGE", queues.key(queue, state), 0, left)
-      left = left - 1 - #ids
-      spent = left > 0 and count_in(taken, ids, spent) or MOST_SPENT + 1
-      if spent > MOST_SPENT then
-        return nil
-      end
+    local ids = call("ZRANGE", queues.key(queues.load(name), states.RUNNING), 0, left)
+    left = left - 1 - #ids
+    spent = left > 0 and count_in(taken, ids, spent) or MOST_SPENT + 1
+    if spent > MOST_SPENT then
+      return nil
     end
   end
   M.counted[1] = taken
@@ -149,7 +141,7 @@ function M.check_key(name)
     "key", name, "is missing among those of its constraint")
   if not limit then
     -- Keys due for a check may be removed then.
-    return expect(key.places[1] or rollout.is_noted(rollout.LIMITED, number),
+    return expect(key.queues[1] or rollout.is_pending(string.format("%d", number)),
       "key", name, "is of no constraint, and holds nothing")
   end
   local taken = count_taken()
@@ -167,8 +159,6 @@ function M.check_limit(number)
   local count = taken and (taken[tonumber(number)] or 0)
   expect(not taken or count == limit.running,
     "constraint", definition.i, "counts", limit.running, "running, but jobs have", count)
-  findings.expect_bound("expiry of constraint " .. definition.i,
-    tonumber(call("ZSCORE", keys.DUE, due.EXPIRY .. definition.i) or meta.NONE), definition.x)
 end
 
 --- Checks the index of a queue's lanes against the bound of its best job.

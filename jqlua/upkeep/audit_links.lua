@@ -5,6 +5,7 @@ local meta = require "jqlua.base.meta"
 local findings = require "jqlua.upkeep.findings"
 local failure_groups = require "jqlua.links.failure_groups"
 local jobs = require "jqlua.job.jobs"
+local members = require "jqlua.queue.members"
 local queues = require "jqlua.queue.queues"
 local readers = require "jqlua.links.readers"
 local states = require "jqlua.job.states"
@@ -31,7 +32,7 @@ function M.check_entries(job)
   end
   if job[jobs.STATE] == states.ERROR then
     local group = group_of(job)
-    expect(call("ZSCORE", keys.FAILED .. group, id) == call("ZSCORE", queues.key(queue, states.ERROR), id),
+    expect(tonumber(call("ZSCORE", keys.FAILED .. group, id) or nil) == members.score(job),
       "job", id, "is missing among the failures of group", group)
   end
   local is_indexed = tags[1] or jobs.copy_options(job).unique_for or job[jobs.STATE] == states.ERROR
@@ -88,8 +89,7 @@ function M.check_job(job)
   local waits = call("EXISTS", keys.WAITS_FOR .. id) == 1
   expect(waits == (state == states.BLOCKED),
     "job", id, "of state", state, waits and "waits for others" or "waits for nobody")
-  local kept = state == states.KEPT and queues.key(queues.load(job[jobs.QUEUE]), states.KEPT)
-  local is_held = kept and tonumber(call("ZSCORE", kept, id) or nil) == readers.HELD
+  local is_held = state == states.KEPT and members.score(job) == readers.HELD
   expect(not is_held or readers.any(job), "job", id, "has a result that is held for nobody")
 end
 

@@ -51,8 +51,8 @@ end
 --- The namespace's own key for a copy: without sleepers, and with everything due.
 local function meta_record()
   local raw = call("GET", keys.META)
-  local _, _, flags, _, version, added, pending, secret = struct.unpack(meta.FORMAT, raw)
-  return struct.pack(meta.FORMAT, meta.SCHEMA, 0, flags, 0, version, added, pending, secret)
+  local _, _, flags, _, version, added, secret = struct.unpack(meta.FORMAT, raw)
+  return struct.pack(meta.FORMAT, meta.SCHEMA, 0, flags, 0, version, added, secret)
     .. meta.NO_PULSE .. raw:sub(meta.SETTINGS_OFFSET + 1)
 end
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from jqmaster.client.app import JQ
     from jqmaster.client.calling import MessagePack
     from jqmaster.client.flow import Flow, Progress
-    from jqmaster.client.handle import Handle, State
+    from jqmaster.client.handle import Handle
     from jqmaster.client.outcomes import JobCancelled, JobError, JobSkipped, NoResult
     from jqmaster.client.task import Call, Task
     from jqmaster.engine.engine import Engine, connect
@@ -49,7 +49,6 @@ __all__ = [
     "NoResult",
     "Progress",
     "ResumeAfter",
-    "State",
     "Task",
     "Worker",
     "__version__",
@@ -64,7 +63,7 @@ _NAMES = {
     "client.app": "JQ",
     "client.calling": "MessagePack",
     "client.flow": "Flow Progress",
-    "client.handle": "Handle State",
+    "client.handle": "Handle",
     "client.outcomes": "JobCancelled JobError JobSkipped NoResult",
     "client.task": "Call Task",
     "engine.engine": "Engine connect",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 _REPLY = re.compile(r"(INVALID|NOTFOUND|CONFLICT|EXPIRED|LOST|FULL|VERSION)(?: ([^\s:]+):)?(?: (.*))?\Z", re.DOTALL)
@@ -69,20 +69,6 @@ class Version(JQError):
     """The namespace is not set up, or holds data of another schema."""
 
     code = "VERSION"
-
-
-class NotDurable(JQError):
-    """The jobs are enqueued, but not as durable as asked: too few replicas had them in time.
-
-    Unlike after other errors, something has changed. ``jobs``: their ids. Enqueueing again with the same request
-    token waits once more and enqueues nothing.
-    """
-
-    code = "NOTDURABLE"
-
-    def __init__(self, message: str, jobs: Sequence[str] = ()) -> None:
-        super().__init__(message)
-        self.jobs = list(jobs)
 
 
 class Unauthorized(JQError):

@@ -38,6 +38,6 @@ test('the fullest come first', () => {
 });
 
 test('what is set again has what was said and nothing that was counted', () => {
-  const one = { id: 'c', match: { name: 'a' }, by: 'queue', concurrency: 3, running: 1, keys: 1, expires_ms: 61_000 };
-  assert.deepEqual(settable(one, 1000), { match: { name: 'a' }, by: 'queue', concurrency: 3, expires_in: 60 });
+  const one = { id: 'c', match: { name: 'a' }, by: 'queue', concurrency: 3, running: 1, keys: 1 };
+  assert.deepEqual(settable(one), { match: { name: 'a' }, by: 'queue', concurrency: 3 });
 });

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from jqmaster.errors import NotInstalled, brought_by
 
-_EXTRAS = {"serve": "server", "demo": "server", "work": "worker"}  # which bring the command line as well
+_EXTRAS = {"serve": "server", "work": "worker"}  # which bring the command line as well
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from jqmaster.cli import show, values
 from jqmaster.cli.jobs import Chosen
@@ -15,10 +14,6 @@ from jqmaster.cli.kinds import Duration, option
 from jqmaster.cli.reach import agreed, as_json, connect
 from jqmaster.cli.status import EXIT_FAILED, EXIT_NOT_FOUND, EXIT_OK, Coded, Refused
 
-if TYPE_CHECKING:
-    from jqmaster.cli.clients import Client
-
-Change = Callable[[list[str]], list[str]]
 _BATCH = 1000
 _DONE = {"retry": "retried", "discard": "discarded", "cancel": "cancelled", "kick": "kicked"}
 # What a filter without --status means, and what it may take.
@@ -41,8 +36,7 @@ def retry(
 
     Give ids, or a filter: then the jobs that fit are counted, and you are asked.
     """
-    client = connect()
-    return act(client, "retry", ids, which, partial(client.call, "retry", queue=to))
+    return _act("retry", ids, which, queue=to)
 
 
 def discard(*ids: Ids, which: Chosen | None = None) -> Coded:
@@ -50,8 +44,7 @@ def discard(*ids: Ids, which: Chosen | None = None) -> Coded:
 
     Give ids, or a filter: then the jobs that fit are counted, and you are asked.
     """
-    client = connect()
-    return act(client, "discard", ids, which, partial(client.call, "discard"))
+    return _act("discard", ids, which)
 
 
 def cancel(
@@ -66,11 +59,7 @@ def cancel(
 
     Give ids, or a filter: then the jobs that fit are counted, and you are asked.
     """
-    client = connect()
-    change = partial(client.call, "cancel", force=force or None, dependents=dependents)
-    if not ids and dependents == "refuse":
-        raise Refused("--dependents refuse goes with ids, not with a filter", "INVALID")
-    return act(client, "cancel", ids, which, change)
+    return _act("cancel", ids, which, force=force or None, dependents=dependents)
 
 
 def kick(
@@ -83,81 +72,53 @@ def kick(
     Give ids, or a filter such as --worker NAME: then the jobs that fit are counted, and you are asked. A worker goes on
     with a job until its next heartbeat: until then it may run twice.
     """
-    client = connect()
-    return act(client, "kick", ids, which, partial(client.call, "kick", delay=delay))
+    return _act("kick", ids, which, delay=delay)
 
 
-def _read(ids: Sequence[str]) -> list[str]:
-    return sys.stdin.read().split() if values.STDIN in ids else list(ids)
-
-
-def act(client: Client, what: str, ids: Sequence[str], which: Chosen | None, change: Change) -> Coded:
+def _act(what: str, ids: Sequence[str], which: Chosen | None, **options: Any) -> Coded:
     """Change the jobs named, or after confirmation those that a filter finds."""
-    which = which or Chosen()
-    wanted = which.wanted(client)
+    client, which = connect(), which or Chosen()
+    wanted = which.wanted()
     if bool(ids) == bool(wanted):
         raise Refused("give ids, or a filter such as --queue NAME" + ", not both" * bool(ids), "INVALID")
+    chosen = sys.stdin.read().split() if values.STDIN in ids else list(ids)
+    if not ids:
+        states = ("error",) if "group" in wanted else _STATES[what]
+        wanted["status"] = [state for state in wanted.get("status", states) if state in states]
+        found = client.jobs(brief=True, **wanted) if wanted["status"] else iter(())
+        state_of = {job["id"]: job["status"] for job in islice(found, which.limit)}
+        chosen, count = list(state_of), Counter(state_of.values())
+        parts = ", ".join(f"{show.count(count[state])} {state}" for state in show.STATES if count[state])
+        fit = f"{show.counted(len(chosen), 'job fits', 'jobs fit')}: {parts}" if chosen else "no job fits"
+        if which.dry_run or not chosen:
+            yield {"jobs": len(chosen), "by_status": dict(count)}, fit
+            return EXIT_OK
+        if not as_json():
+            print(fit, file=sys.stderr)
+        if not agreed(f"{what} {show.counted(len(chosen), 'job')}", yes=which.yes):
+            return EXIT_FAILED
+    answers: dict[str, str] = {}
+    for start in range(0, len(chosen), _BATCH):
+        part = chosen[start : start + _BATCH]
+        answers |= zip(part, client.call(what, part, **options), strict=True)
     if ids:
-        return (yield from _named(what, _read(ids), change))
-    states = ("error",) if "group" in wanted else _STATES[what]
-    wanted["status"] = [state for state in wanted.get("status", states) if state in states]
-    found: list[str] = []
-    by_state: Counter[str] = Counter()
-    with show.progress("looking") as more:
-        for job in islice(client.jobs(brief=True, **wanted) if wanted["status"] else (), which.limit):
-            found.append(job["id"])
-            by_state[job["status"]] += 1
-            more(1)
-    parts = ", ".join(f"{show.count(by_state[state])} {state}" for state in show.STATES if by_state[state])
-    fit = f"{show.counted(len(found), 'job fits', 'jobs fit')}: {parts}" if found else "no job fits"
-    if which.dry_run:
-        yield {"jobs": len(found), "by_status": dict(by_state)}, fit
-        return EXIT_OK
-    if not found:
-        yield {"changed": 0}, fit
-        return EXIT_OK
-    if not as_json():
-        print(fit, file=sys.stderr)
-    if not agreed(f"{what} {show.counted(len(found), 'job')}", yes=which.yes):
-        return EXIT_FAILED
-    answers = Counter(_changed(what, found, change).values())
+        return (yield from _told(what, answers))
     unchanged = {"NOTFOUND", "CONFLICT", *(show.ENDED if what == "cancel" else ())}
-    changed = sum(count for answer, count in answers.items() if answer not in unchanged)
-    left = len(found) - changed
-    yield (
-        {"changed": changed, "left": left},
-        f"{_DONE[what]} {show.counted(changed, 'job')}" + (f"; {show.count(left)} went on meanwhile" if left else ""),
-    )
+    changed = sum(answer not in unchanged for answer in answers.values())
+    left = len(chosen) - changed
+    went_on = f"; {show.count(left)} went on meanwhile" if left else ""
+    yield {"changed": changed, "left": left}, f"{_DONE[what]} {show.counted(changed, 'job')}{went_on}"
     return EXIT_OK
 
 
-def _changed(what: str, ids: list[str], change: Change) -> dict[str, str]:
-    answers: dict[str, str] = {}
-    with show.progress(what, len(ids)) as more:
-        for start in range(0, len(ids), _BATCH):
-            part = ids[start : start + _BATCH]
-            answers |= zip(part, change(part), strict=True)
-            more(len(part))
-    return answers
-
-
-def _named(what: str, ids: list[str], change: Change) -> Coded:
-    from jqmaster.cli.clients import JOB_ID
-    from jqmaster.cli.run import complain
-
-    # What can be no id would have all of them refused.
-    answers = dict.fromkeys(ids, "NOTFOUND")
-    answers |= _changed(what, [job_id for job_id in answers if JOB_ID.fullmatch(job_id)], change)
+def _told(what: str, answers: dict[str, str]) -> Coded:
     from jqmaster.engine.calling import contract_of
 
     refused = {"NOTFOUND": "no such job", "CONFLICT": contract_of(what).conflict}
     for job_id, answer in answers.items():
-        if answer in refused and not as_json():
-            complain(f"{job_id}: {refused[answer]}", answer, as_json=False)
-            continue
         # What had ended is left alone by cancel, and answers with its state.
         ended = what == "cancel" and answer in show.ENDED
-        said = f"had ended: {answer}" if ended else _DONE[what] + ("" if answer == "queued" else f", {answer}")
-        yield {"id": job_id, "answer": answer}, f"{job_id}  {said}"
+        done = f"had ended: {answer}" if ended else _DONE[what] + ("" if answer == "queued" else f", {answer}")
+        yield {"id": job_id, "answer": answer}, f"{job_id}  {refused.get(answer, done)}"
     codes = {"CONFLICT": EXIT_FAILED, "NOTFOUND": EXIT_NOT_FOUND}
     return next((code for answer, code in codes.items() if answer in answers.values()), EXIT_OK)

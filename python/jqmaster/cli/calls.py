@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import App
 
 from jqmaster.cli import show, values
-from jqmaster.cli.declared import given, is_needed, options_of, told
+from jqmaster.cli.declared import is_positional, taking, told
 from jqmaster.cli.kinds import option
 from jqmaster.cli.reach import Destination, connect
 from jqmaster.cli.status import Refused, Replies
@@ -40,12 +40,14 @@ def __getattr__(name: str) -> Callable[..., Replies]:
 def _command(operation: Operation) -> Callable[..., Replies]:
     taken = [one for one in operation.arguments if one.name != "actor"]
 
-    def run(*, options: Any = None, all_: bool = False) -> Replies:
+    @taking(taken, {name: f"--{operation.name}-{name}" for name in _TAKEN})
+    def run(*positional: Any, all_: Annotated[bool, option("all pages", name="--all")] = False, **more: Any) -> Replies:
         client = connect()
-        arguments = _with_values(operation, given(options), client.serializer.dumps)
+        given = dict(zip((one.name for one in taken if is_positional(one)), positional, strict=False)) | more
+        arguments = _with_values(operation, given, client.serializer.dumps)
         while True:
             reply = client.call(operation.name, **arguments)
-            yield told(reply)
+            yield told(reply, operation.reply(given).of)
             cursor = getattr(reply, "cursor", "")
             if not (cursor and all_):
                 break
@@ -53,11 +55,6 @@ def _command(operation: Operation) -> Callable[..., Replies]:
         if cursor:
             print(f"jqmaster: there is more: --all, or --cursor {cursor}", file=sys.stderr)
 
-    run.__annotations__ |= {
-        "options": options_of(taken, {name: f"--{operation.name}-{name}" for name in _TAKEN}),
-        "all_": Annotated[bool, option("all pages", name="--all")],
-    }
-    run.__kwdefaults__ = {"all_": False} | ({} if any(map(is_needed, taken)) else {"options": None})
     return run
 
 

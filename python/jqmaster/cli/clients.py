@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import getpass
 import os
-import re
 import socket
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
@@ -21,7 +20,6 @@ from jqmaster.engine.replies import Document
 from jqmaster.errors import NotFound, Unavailable, from_redis
 
 T = TypeVar("T")
-JOB_ID = re.compile(r"[0-9a-f]{14}(?:[0-9a-f]{2})?")
 
 
 class _Values:
@@ -78,13 +76,6 @@ class Client(JQ):
             document: Document = found
             return document
         raise NotFound(f"no such {operation.removesuffix('s').replace('constraint', 'limit')}: {name}")
-
-
-def job_id(text: str) -> str:
-    """An id, which some operations refuse in words of their own when it can be none. Raises NotFound."""
-    if not JOB_ID.fullmatch(text):
-        raise NotFound(f"no such job: {text}")
-    return text
 
 
 def _user_and_host() -> str:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from pathlib import Path
 from typing import Annotated
 
 from jqmaster.cli import show, values
 from jqmaster.cli.kinds import option
-from jqmaster.cli.reach import as_json, connect, current
+from jqmaster.cli.reach import connect, current
 from jqmaster.cli.status import Refused, Replies
 
 
@@ -23,21 +21,16 @@ def export(file: Annotated[str, option("- for stdout")], /) -> Replies:
 
     if file == values.STDIN and sys.stdout.isatty():
         raise Refused("the file is not for a terminal: send stdout elsewhere", "INVALID")
-    # The first records come before the file is opened: what cannot be read must not empty an old copy.
-    records = connect().each("export")
+    # The first record comes before the file is opened: what cannot be read must not empty an old copy.
+    records, count = connect().each("export"), 0
     first = next(records, None)
-    with values.opened(file, "wb") as out, show.progress("exporting") as more:
+    with values.opened(file, "wb") as out:
         out.write(copying.HEAD)
-        count = 0
         for record in chain([] if first is None else [first], records):
             copying.write_record(out, record)
             count += 1
-            more(1)
         out.flush()
-    if file == values.STDIN:
-        written = values.as_json({"records": count}) if as_json() else f"{show.counted(count, 'record')} written"
-        print(written, file=sys.stderr)
-    else:
+    if file != values.STDIN:
         yield {"records": count}, f"{show.counted(count, 'record')} are in {file}"
 
 
@@ -54,13 +47,5 @@ def import_(file: Annotated[str, option("- for stdin")], /) -> Replies:
     if namespace is None:
         raise Refused("through a server --namespace is required; or give --redis", "INVALID")
     with values.opened(file, "rb") as source:
-        size = Path(file).stat().st_size if file != values.STDIN else None
-        with show.progress("importing", size) as more:
-            keys = client.import_records(_counted(copying.read_file(source), more), namespace)
+        keys = client.import_records(copying.read_file(source), namespace)
     yield {"keys": keys, "namespace": namespace}, f"{show.counted(keys, 'key')} are in {namespace}"
-
-
-def _counted(records: Iterable[bytes], more: Callable[[int], None]) -> Iterator[bytes]:
-    for record in records:
-        more(len(record))
-        yield record

@@ -2,27 +2,65 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import make_dataclass
-from typing import Annotated, Any, Literal
-
-from cyclopts import Parameter
+from inspect import Parameter as Place
+from typing import Annotated, Any, Literal, TypeVar
 
 from jqmaster.cli import show, values
-from jqmaster.cli.kinds import Duration, Moment, between, kind, moment, option
-from jqmaster.cli.reach import connect
-from jqmaster.cli.status import Replies
+from jqmaster.cli.kinds import Duration, Moment, between, duration, kind, moment, option
+from jqmaster.cli.status import Refused
 from jqmaster.manifest.contract import Argument
 from jqmaster.manifest.types import Type
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _where(text: str) -> Any:
     from jqmaster.engine.queryline import where_of
 
-    return values.parsed(text, "the filter") if text.startswith(("{", "@")) else where_of(text, show.now_ms())
+    return _json(text, "the filter") if text.startswith(("{", "@")) else where_of(text, show.now_ms())
+
+
+def _json(text: str, what: str = "the value") -> Any:
+    return values.parsed(text, what)
+
+
+def _rate(text: str) -> Any:
+    """`100/60s`, `5/h`, or JSON."""
+    number, _, period = text.partition("/")
+    if not number.isdigit() or not period:
+        return _json(text, "a rate such as 100/60s")
+    return {"limit": int(number), "period": duration(period if period[0].isdigit() else f"1{period}")}
+
+
+def _settings(text: str) -> Any:
+    """`result_ttl=600,retry_base=5`, or JSON. Raises Refused."""
+    if text.startswith("{"):
+        return _json(text)
+    pairs = [one.partition("=") for one in text.split(",")]
+    if not all(name and value for name, _, value in pairs):
+        raise Refused(f"{text}: expected SETTING=VALUE, such as result_ttl=600", "INVALID")
+    return {name: value if name == "route" else _json(value, name) for name, _, value in pairs}
+
+
+def _by(text: str) -> Any:
+    """A path, or JSON: several."""
+    return _json(text) if text.startswith(("[", '"')) else text
+
+
+def _fair(text: str) -> Any:
+    """A path, or JSON."""
+    return _json(text) if text.startswith("[") else [{"by": text}] if text else []
+
+
+def _job(text: str) -> Any:
+    """A job's name, or JSON."""
+    return _json(text, "the job") if text.startswith(("{", "@")) else {"name": text}
 
 
 Where = Annotated[object, kind(_where, "LINE|JSON")]
+_SETTINGS = Annotated[object, kind(_settings, "SETTING=VALUE,…|JSON")]
 _TYPES: dict[str, Any] = {
     **dict.fromkeys("text name queue worker job state actor token cursor url secret zone".split(), str),
     "integer": int,
@@ -34,8 +72,14 @@ _TYPES: dict[str, Any] = {
     "flag": bool,
     "value": Annotated[bytes, kind(values.argument, "JSON")],
     "Where": Where,
+    "Rate": Annotated[object, kind(_rate, "N/TIME|JSON")],
+    "OwnSettings": _SETTINGS,
+    "ConfigChange": _SETTINGS,
+    "By": Annotated[object, kind(_by, "PATH|JSON")],
+    "Fair": Annotated[object, kind(_fair, "PATH|JSON")],
+    "ScheduledJob": Annotated[object, kind(_job, "NAME|JSON")],
 }
-_JSON = Annotated[object, kind(lambda text: values.parsed(text, "the value"), "JSON")]
+_JSON = Annotated[object, kind(_json, "JSON")]
 
 
 def _type(of: Type) -> Any:
@@ -47,41 +91,53 @@ def _type(of: Type) -> Any:
     return _TYPES.get(of.name, _JSON)
 
 
-def _annotated(argument: Argument, name: str | None) -> Any:
+def _place(argument: Argument, flag: str) -> Place:
     usual = "" if argument.default in (None, False, "nil") else f"; default: {argument.default}"
     several = "; may be given several times" if argument.of.kind == "list" else ""
-    made: Any = Annotated[_type(argument.of), option(argument.meaning + several + usual, name=name)]
+    made: Any = Annotated[_type(argument.of), option(argument.meaning + several + usual, name=flag)]
     if argument.of.name in ("integer", "number") and argument.least is not None:
         made = Annotated[made, between(argument.least, float("inf") if argument.most is None else argument.most)]
-    return made
-
-
-def options_of(arguments: Iterable[Argument], flags: Mapping[str, str] | None = None) -> Any:
-    """A type that has an option for each argument, or None where none of them has to be given; `flags`: those that are
-    not called as it is."""
-    fields: list[Any] = []
-    for argument in arguments:
-        made = _annotated(argument, (flags or {}).get(argument.name, f"--{argument.name.replace('_', '-')}"))
-        fields.append((argument.name, made) if is_needed(argument) else (argument.name, made | None, None))
-    result: Any = make_dataclass("Options", fields, kw_only=True)
-    result.__module__ = __name__  # where cyclopts looks for a class that is no builtin
-    return Annotated[result if any(len(field) == 2 for field in fields) else result | None, Parameter(name="*")]
+    if is_positional(argument):
+        return Place(argument.name, Place.POSITIONAL_OR_KEYWORD, annotation=made)
+    if is_needed(argument):
+        return Place(argument.name, Place.KEYWORD_ONLY, annotation=made)
+    return Place(argument.name, Place.KEYWORD_ONLY, default=None, annotation=made | None)
 
 
 def is_needed(argument: Argument) -> bool:
     return not argument.optional and argument.default is None
 
 
-def given(options: Any) -> dict[str, Any]:
-    """Those that were given: 0, "" and false (`--paused=false`) are values."""
-    return {name: value for name, value in vars(options).items() if value is not None} if options else {}
+def is_positional(argument: Argument) -> bool:
+    """Whether it may stand without its name: a list would take all that follow."""
+    return is_needed(argument) and argument.of.kind != "list"
 
 
-def told(reply: Any) -> tuple[Any, Any]:
-    """An operation's reply, for programs and for people."""
+def taking(arguments: Iterable[Argument], flags: Mapping[str, str] | None = None) -> Callable[[F], F]:
+    """What a function takes as `**options` are options of its command; those that have to be given may stand without
+    their names, too. `flags`: those that are not called as their argument."""
+
+    def decorated(function: F) -> F:
+        own = [
+            one
+            for one in inspect.signature(function).parameters.values()
+            if one.kind not in (Place.VAR_KEYWORD, Place.VAR_POSITIONAL)
+        ]
+        made = [_place(one, (flags or {}).get(one.name, f"--{one.name.replace('_', '-')}")) for one in arguments]
+        places = sorted([*own, *made], key=lambda place: place.kind)
+        function.__signature__ = inspect.Signature(places)  # type: ignore[attr-defined]
+        return function
+
+    return decorated
+
+
+def told(reply: Any, of: Type) -> tuple[Any, Any]:
+    """An operation's reply, for programs and for people. `of`: its type."""
     reply = getattr(reply, "documents", reply)
     if hasattr(reply, "_asdict"):
         reply = reply._asdict()
+    elif of.kind == "members" and len(of.members) == 1:
+        reply = {of.members[0][0]: reply}
     if isinstance(reply, Mapping):
         return reply, lambda: show.facts(reply)
     if isinstance(reply, list) and all(isinstance(one, Mapping) for one in reply):
@@ -89,16 +145,3 @@ def told(reply: Any) -> tuple[Any, Any]:
     if isinstance(reply, list):
         return reply, "\n".join(one if isinstance(one, str) else values.as_json(one) for one in reply)
     return [reply], "done" if reply is None else reply if isinstance(reply, str) else values.as_json(reply)
-
-
-def verb(operation: str, text: str, done: str, **fixed: Any) -> Callable[..., Replies]:
-    """A command that does the same to each of those named. `done` is said of each, with its name and the reply."""
-
-    def run(*names: str) -> Replies:
-        client = connect()
-        for name in names:
-            reply = client.call(operation, name, **fixed)
-            yield {"id": name, "reply": reply}, done.format(name=name, reply=reply)
-
-    run.__doc__ = text
-    return run

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 from jqmaster.cli import show, values
-from jqmaster.cli.declared import given, options_of
+from jqmaster.cli.declared import taking
 from jqmaster.cli.jobs import await_end, outcome
 from jqmaster.cli.kinds import Span, option
 from jqmaster.cli.reach import as_json, connect
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _BATCH = 1000
 _TYPES = {"boolean": "flag", "names": "list<name>", "jobs": "list<job>"}
 _MORE = {"delay": ": 90, 5m, 2h", "run_at": ": 2030-01-31T18:00 (local), …Z (UTC) or Unix seconds"}
+_GIVEN = [field for field in FIELDS if field.option]
 
 
 def _argument(field: Field) -> Argument:
@@ -33,13 +34,7 @@ def _argument(field: Field) -> Argument:
     return Argument(name=field.name, type=of, optional=True, default=usual or None, meaning=text, **bounds)
 
 
-if TYPE_CHECKING:
-    Fields = Any
-else:
-    _GIVEN = [field for field in FIELDS if field.option]
-    Fields = options_of(map(_argument, _GIVEN), {field.name: field.option for field in _GIVEN})
-
-
+@taking(map(_argument, _GIVEN), {field.name: field.option for field in _GIVEN})
 def enqueue(
     name: Annotated[str, option("kind of job")],
     argument: Annotated[str | None, option("JSON, @FILE, or - for stdin; default: nil")] = None,
@@ -49,14 +44,14 @@ def enqueue(
     lines: Annotated[bool, option("each line of ARGUMENT is the argument of a job")] = False,
     wait: Annotated[bool, option("wait for the job and print its result; exit code 1 if it failed")] = False,
     wait_timeout: Annotated[Span | None, option("give up after this time, with exit code 5")] = None,
-    fields: Fields = None,
+    **fields: Any,
 ) -> Replies:
     """Enqueue a job, and print its id.
 
     ARGUMENT is JSON: '{"to": "ann@example.org"}', '[40, 2]', '"text"', 4711.
     """
     client = connect(creates=True)
-    spec = {"name": name} | given(fields)
+    spec = {"name": name} | fields
     if lines:
         if wait or request:
             raise Refused(f"--{'wait' if wait else 'request'} is for one job, not for --lines", "INVALID")
@@ -73,7 +68,7 @@ def enqueue(
         value = outcome(client, enqueued.id)
         yield [value], lambda: print(values.as_json(value))
         return
-    yield {"id": enqueued.id, "created": enqueued.created}, enqueued.id
+    yield enqueued._asdict(), enqueued.id
     if not enqueued.created and not as_json():
         print("(duplicate: a job with this unique key exists)", file=sys.stderr)
 
@@ -83,13 +78,11 @@ def _enqueue_lines(client: Client, argument: str | None, spec: dict[str, Any]) -
     # All are read before the first goes out: a slip in the last line must not leave half of them behind.
     jobs = [(spec, values.packed(line, f"line {number}")) for number, line in enumerate(lines, 1)]
     created = 0
-    with show.progress("enqueueing", len(jobs)) as more:
-        for start in range(0, len(jobs), _BATCH):
-            added = _send(client, jobs[start : start + _BATCH], None)
-            created += sum(one.created for one in added)
-            more(len(added))
-            if as_json():
-                yield [{"id": one.id, "created": one.created} for one in added], ""
+    for start in range(0, len(jobs), _BATCH):
+        added = _send(client, jobs[start : start + _BATCH], None)
+        created += sum(one.created for one in added)
+        if as_json():
+            yield [one._asdict() for one in added], ""
     if not as_json():
         duplicates = len(jobs) - created
         were = f"; {show.counted(duplicates, 'was a duplicate', 'were duplicates')}" if duplicates else ""

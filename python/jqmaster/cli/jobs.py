@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from dataclasses import dataclass
 from itertools import islice
@@ -14,8 +13,7 @@ from jqmaster.cli import show, values
 from jqmaster.cli.declared import Where
 from jqmaster.cli.kinds import Count, Duration, Span, State, option
 from jqmaster.cli.reach import Yes, as_json, connect
-from jqmaster.cli.status import EXIT_NOT_FOUND, EXIT_OK, Coded, Refused, Replies
-from jqmaster.errors import NotFound
+from jqmaster.cli.status import Refused, Replies
 from jqmaster.manifest.fields import FIELDS
 
 if TYPE_CHECKING:
@@ -39,8 +37,8 @@ class Filter:
     older: Annotated[Duration | None, option("created longer ago than this: 90, 5m, 2h, 1d")] = None
     newer: Annotated[Duration | None, option("created more recently than this")] = None
 
-    def wanted(self, client: Client) -> dict[str, Any]:
-        """The filter, as `where` takes it; empty when nothing was given. Raises NotFound for a group that is none."""
+    def wanted(self) -> dict[str, Any]:
+        """The filter, as `where` takes it; empty when nothing was given."""
         now, given = show.now_ms(), vars(self)
         names = ("queue", "status", "name", "tag", "group", "worker")
         wanted = {**given["where"]} if given["where"] else {}
@@ -49,30 +47,15 @@ class Filter:
             wanted["to_ms"] = now - round(self.older * 1000)
         if self.newer is not None:
             wanted["from_ms"] = now - round(self.newer * 1000)
-        check_group(client, wanted.get("group"))
         return wanted
-
-
-DryRun = Annotated[bool, option("only count the matching jobs")]
 
 
 @Parameter(name="*")
 @dataclass
 class Chosen(Filter):
     limit: Annotated[Count | None, option("at most this many of the matching jobs")] = None
-    dry_run: DryRun = False
+    dry_run: Annotated[bool, option("only count the matching jobs")] = False
     yes: Yes = False
-
-
-def check_group(client: Client, group: str | None) -> None:
-    """Raise NotFound for a group that no job failed with, naming those that may be meant."""
-    if group is None or client.call("failures", group).documents:
-        return
-    known = [one["group"] for one in client.each("failures")]
-    last = group.rpartition(".")[2]  # messages have an exception's name without its module
-    close = [one for one in known if one.rpartition(".")[2] == last] or difflib.get_close_matches(group, known, 3)
-    meant = f"; did you mean {' or '.join(close)}?" if close else "; jqmaster failures lists the groups"
-    raise NotFound(f"no job has failed for good in the group {group}{meant}")
 
 
 def jobs(
@@ -80,17 +63,15 @@ def jobs(
     limit: Annotated[Count | None, option("at most this many (default: 20; all with --ids)")] = None,
     all_: Annotated[bool, option("all of them", name="--all")] = False,
     newest: Annotated[bool, option("the newest first, within a state")] = False,
-    recent: Annotated[bool, option("over all queues: running jobs, then the latest to end, then waiting ones")] = False,
-    full: Annotated[bool, option("with --json: with argument, result and error")] = False,
     ids: Annotated[bool, option("print all ids: … | jqmaster retry -")] = False,
     which: Filter | None = None,
 ) -> Replies:
     """Find jobs."""
     client = connect()
-    wanted = (which or Filter()).wanted(client)
+    wanted = (which or Filter()).wanted()
     if newest and "status" not in wanted and not {"tag", "group"} & wanted.keys():
         wanted["status"] = list(show.STATES)
-    found = client.jobs(newest=newest, recent=recent, brief=not (full and as_json()), **wanted)
+    found = client.jobs(newest=newest, brief=ids or not as_json(), **wanted)
     most = None if all_ else limit or (None if ids else 20)
     if ids:
         for job in islice(found, most):
@@ -101,9 +82,8 @@ def jobs(
     if as_json():
         yield islice(found, most), ""
         return
-    shown = list(islice(found, most if most is None else most + 1))
-    table = _table(shown[:most])
-    if most is not None and len(shown) > most:
+    table = _table(list(islice(found, most)))
+    if next(found, None) is not None:
         table.more = f"… and more; --limit N or --all shows them (shown: {most})"
     yield None, table
 
@@ -131,25 +111,16 @@ def _then(job: dict[str, Any], now: int) -> str:
 # -- one job --------------------------------------------------------------------------------------
 
 
-def job(*ids: str, history: Annotated[bool, option("show its history")] = False) -> Coded:
+def job(*ids: str, history: Annotated[bool, option("show its history")] = False) -> Replies:
     """Show all there is to know about one or more jobs."""
-    from jqmaster.cli.clients import job_id
-    from jqmaster.cli.run import complain
-
-    client, code = connect(), EXIT_OK
+    client = connect()
     if not ids:
         raise Refused("give the ids of jobs", "INVALID")
-    for number, one in enumerate(ids):
-        try:
-            document = client.operations.history(job_id(one)) if history else client.handle(one).document()
-        except NotFound as error:
-            complain(error.message, error.code, as_json=as_json())
-            code = EXIT_NOT_FOUND
-            continue
+    for number, job_id in enumerate(ids):
+        document = client.operations.history(job_id) if history else client.handle(job_id).document()
         if number and not as_json():
             print()
-        yield document, lambda document=document: _print_history(document) if history else _print(document)
-    return code
+        yield document, lambda document=document: show.facts(document) if history else _print(document)
 
 
 def _print(job: dict[str, Any]) -> None:
@@ -163,31 +134,6 @@ def _print(job: dict[str, Any]) -> None:
         print()
         for line in trace.rstrip().splitlines():
             print(f"  {show.plain(line)}")
-
-
-_EVENT_STYLES = {"done": "green", "started": "cyan", "cancelled": "yellow", "skipped": "dim", "released": "yellow"}
-_EVENT_STYLES |= dict.fromkeys(("failed", "lapsed", "expired", "dependency"), "red")
-
-
-def _print_history(history: dict[str, Any]) -> None:
-    if history.get("forgotten"):
-        print(f"({show.counted(history['forgotten'], 'earlier attempt')} not shown)")
-    events, before = history["events"], None
-    days = {show.clock(moment)[:10] for moment in (*(event["time_ms"] for event in events), show.now_ms())}
-
-    def at(moment: int) -> str:
-        return show.clock(moment).partition(" ")[2] if len(days) == 1 else show.clock(moment)
-
-    rows = []
-    for event in events:
-        after = "" if before is None else show.milliseconds(event["time_ms"] - before)
-        before, group = event["time_ms"], event.get("group")
-        message = show.one_line(event.get("message")).removeprefix(f"{group}: ")
-        what = ": ".join(one for one in (group or event.get("reason"), message) if one)
-        kind = event["event"], _EVENT_STYLES.get(event["event"])
-        rows.append({**event, "at": at(event["time_ms"]), "after": after, "event": kind, "what": what})
-    columns = "TIME=at|AFTER>=after|EVENT=event|ATTEMPT>=attempt|WORKER=worker_id|WHAT~=what"
-    show.Table(columns, rows).print()
 
 
 # -- results --------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""`serve`, `work`, `load`, `demo`: what runs, and what is loaded."""
+"""`serve`, `work`, `load`: what runs, and what is loaded."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import importlib
 import os
 import shlex
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 from cyclopts.config import Env
@@ -19,6 +19,9 @@ from jqmaster.cli.reach import NAMESPACE, current
 from jqmaster.cli.status import Refused
 from jqmaster.connection.url import is_redis, without_password
 from jqmaster.errors import brought_by
+
+if TYPE_CHECKING:
+    from jqmaster.client.app import JQ
 
 Logs = Literal["text", "json"]
 Memory = Annotated[int, between(0, 1 << 30)]
@@ -113,48 +116,46 @@ class Work:
 
 @work.default
 def _work(
-    functions: Annotated[str, Parameter(name="MODULE:NAME")], /, *, given: Work | None = None
+    program: Annotated[str, Parameter(name="MODULE:NAME")], /, *, given: Work | None = None
 ) -> int:  # fmt: skip
     """Run a worker.
 
-    MODULE:NAME is a JQ object, such as hello:jq, or a map of job names to functions. It takes jobs from where the
-    object does, from a master or Redis (--url, several masters with commas between; --redis), or has them pushed.
+    MODULE:NAME is a JQ object, such as hello:jq. It takes jobs from where the object does, from a server or Redis
+    (--url, several servers with commas between; --redis), or has them pushed.
     """
     chosen = given or Work()
     if chosen.reload:
         return _reload(chosen.stop_timeout)
-    from jqmaster.engine.secret import key_of
     from jqmaster.worker import joblog
-    from jqmaster.worker.run import WorkOptions, run
 
     where, options = current.get(), dict(vars(chosen))
     url = where.chosen()
-    jobs = _jobs(functions)
+    jq = _program(program)
     joblog.configure(options.pop("log_format"), verbose=where.verbose)
-    process_jobs = options.pop("process_jobs")
     del options["reload"]
     options |= {
         "host": options.pop("push_host"),
         "port": options.pop("push_port"),
         "drain_timeout_s": options.pop("stop_timeout"),
         "push_secrets": options["push_secrets"] or (),
-        "namespace": where.namespace or NAMESPACE,
-        "form": where.form,
-        "redis_url": url if url and is_redis(url) else None,
-        "masters": url.split(",") if url and not is_redis(url) else [],
-        "key": key_of(file=where.key_file) if where.key_file else None,
     }
-    if isinstance(jobs, dict):
-        if not url:
-            raise Refused("give either --url or --redis", "INVALID")
-        return run(WorkOptions(functions=jobs, **options), ends_process=True)
-    asks_redis = is_redis(url) if url else jobs.target.is_redis
-    options["namespace"] = where.namespace if asks_redis else where.said_namespace
+    asks_redis = is_redis(url or jq.url)
+    changed: dict[str, Any] = {"recreate": options.pop("recreate") or jq.target.recreate}
+    changed["namespace"] = where.namespace if asks_redis else where.said_namespace
+    if changed["namespace"] is None and asks_redis:
+        changed["namespace"] = jq.namespace
+    if url:
+        changed["url"] = url
+    if where.form != "auto":
+        changed["form"] = where.form
+    if where.key_file:
+        changed |= {"key": None, "key_file": where.key_file}
+    jq.connect(replace(jq.target, **changed))
     try:
-        worker = jobs.worker(**options, process_jobs=process_jobs).options()
+        worker = jq.worker(**options)
     except ValueError as error:
-        raise Refused(f"{functions}: {error}", "INVALID") from None
-    return run(worker, ends_process=True)
+        raise Refused(f"{program}: {error}", "INVALID") from None
+    return worker.run(ends_process=True)
 
 
 def _reload(stop_timeout_s: float) -> int:
@@ -175,21 +176,19 @@ def _reload(stop_timeout_s: float) -> int:
     return 0
 
 
-def _jobs(where: str) -> Any:
-    """The JQ object, or the map of functions, that the command line names."""
+def _program(where: str) -> JQ:
+    """The JQ object that the command line names."""
     from jqmaster.client.app import JQ
 
     module_name, _, attribute = where.partition(":")
     sys.path.insert(0, os.getcwd())
     try:
         module = importlib.import_module(module_name)
-        found = getattr(module, attribute or ("jq" if hasattr(module, "jq") else "FUNCTIONS"))
+        found = getattr(module, attribute or "jq")
     except (ImportError, AttributeError, ValueError) as error:
         raise Refused(f"{where}: {error}", "INVALID") from None
-    if isinstance(found, JQ):
-        return found
-    if not isinstance(found, dict) or not found or not all(callable(one) for one in found.values()):
-        raise Refused(f"{where}: expected a JQ object, or a map of job names to functions", "INVALID")
+    if not isinstance(found, JQ):
+        raise Refused(f"{where}: expected a JQ object", "INVALID")
     return found
 
 
@@ -222,12 +221,3 @@ def load(
         print(f"{script.sha}  {name}")
     what = f"the scripts and of the functions {library.decode()}" if library else "the scripts"
     print(f"version {version} of {what} is in {without_password(url)}, {namespace}")
-
-
-def demo(*, jobs: Annotated[Count, option("about this many")] = 3000) -> int:
-    """Show everything working, in under a minute."""
-    with brought_by("server", "demo"):  # whose master is a process of its own
-        import jqmaster.server.server  # noqa: F401
-    from jqmaster.demo import run
-
-    return run(jobs, current.get().form)

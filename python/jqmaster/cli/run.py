@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import json
 import keyword
@@ -22,7 +21,7 @@ from jqmaster.errors import JQError, Unauthorized
 _EPILOGUE = f"""\
 Where to ask: what the command line says, else JQ_URL, else JQ_REDIS, else the master at {LOCAL}.
 
-Each option has a variable: --new of `queues set` is JQ_QUEUES_SET_NEW. NO_COLOR turns colours off.
+Each option has a variable: --role of `keys create` is JQ_KEYS_CREATE_ROLE. NO_COLOR turns colours off.
 
 Exit codes: 0 all well; 1 refused, failed, or something is wrong; 2 wrong usage or value; 3 no such job, queue, …; \
 4 the master or Redis cannot be used; 5 the time is up; 6 the job's result is gone; 130 interrupted; 141 the reader of \
@@ -30,13 +29,12 @@ the output has gone."""
 
 # In the order of the help: modules, and the commands that each has.
 COMMANDS = {
-    "Run": {"processes": "serve work load demo"},
+    "Run": {"processes": "serve work load"},
     "Jobs": {"enqueue": "enqueue", "jobs": "jobs job result", "why": "why", "act": "retry cancel discard kick"},
-    "Operate": {
-        "queues": "queues", "limits": "limits", "schedules": "schedules", "workers": "workers",
-        "failures": "failures", "stats": "stats", "top": "top", "doctor": "doctor",
+    "Operate": {"lists": "queues limits schedules workers failures stats", "top": "top", "doctor": "doctor"},
+    "Administer": {
+        "lists": "config keys", "acl": "acl", "copying": "export import", "calls": "call operations completion",
     },
-    "Administer": {"settings": "config keys acl", "copying": "export import", "calls": "call operations completion"},
 }  # fmt: skip
 # What they are called elsewhere: "did you mean".
 _SYNONYMS = {"jobs": ("find", "search"), "job": ("get", "history"), "why": ("explain",), "limits": ("constraints",)}
@@ -144,13 +142,7 @@ def _misused(error: CycloptsError) -> str:
     """What is wrong with the command line, and whose help tells more."""
     message = str(error).rstrip(".")
     if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
-        word = error.unused_tokens[0]
-        message = f"unexpected argument: {word}"
-        verbs = [one for one in error.app or () if not one.startswith("-")]
-        if verbs:
-            close = difflib.get_close_matches(word, verbs, 1)
-            message = f"no such command: {' '.join(error.command_chain or ())} {word}; "
-            message += f"did you mean {close[0]}?" if close else f"there are: {', '.join(verbs)}"
+        message = f"unexpected argument: {error.unused_tokens[0]}"
     return f"{message}\nSee {' '.join(['jqmaster', *(error.command_chain or ())])} --help"
 
 

@@ -1,13 +1,11 @@
-"""What people read: tables, facts, times, durations, counts. On a terminal rich lays them out and colours them; into
-files and pipes nothing is cut, and long names push only their own row aside."""
+"""What people read: tables, facts, times, durations, counts, laid out by rich; into files and pipes nothing is cut."""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
 from jqmaster.cli import values
@@ -21,8 +19,7 @@ ENDED = ("done", "error", "cancelled", "skipped")
 OF_STATE = {"queued": "cyan", "scheduled": "blue", "blocked": "magenta", "retrying": "yellow", "running": "green"}
 OF_STATE |= {"error": "red", "cancelled": "dim", "skipped": "dim"}
 _SPARKS = "▁▂▃▄▅▆▇█"
-_PADDED = 60  # columns of a pipe are made this wide at most
-_PIPE = 200  # what rich draws is as wide there
+_PIPE = 100_000  # columns of a pipe: nothing is cut there
 _MOMENTS_FROM_MS = 1e11  # a field in ms that is more is a moment (from 1973 on), less a duration (up to three years)
 
 _FIRST = ("id", "name", "queue", "status")
@@ -45,6 +42,8 @@ def text(field: str, cell: Cell, moment: Callable[[float], str | None]) -> str:
             return ""
         case True:
             return "yes"
+        case _ if field == "by":  # a number there is no count
+            return plain(value if isinstance(value, str) else values.as_json(value))
         case str():
             return plain(value)
         case int() | float() if field.endswith("_ms"):
@@ -55,6 +54,8 @@ def text(field: str, cell: Cell, moment: Callable[[float], str | None]) -> str:
             return f"{value:,g}"
         case [*some] if all(isinstance(one, str) for one in some):
             return plain(", ".join(some))
+        case [*some] if all(isinstance(one, list) and len(one) < 4 for one in some):
+            return ", ".join(" ".join(text(field, part, moment) for part in one) for one in some)
     return plain(values.as_json(value))
 
 
@@ -90,9 +91,7 @@ class Table:
         if not columns:
             names = dict.fromkeys(name for one in rows for name in one)
             cut = {name: "" if name in _FIRST else "~" for name in names}
-            columns = "|".join(
-                f"{name.removesuffix('_ms').replace('_', ' ').upper()}{cut[name]}={name}" for name in names
-            )
+            columns = "|".join(f"{_title(name).upper()}{cut[name]}={name}" for name in names)
         now = now_ms()
         self.columns: list[str] = []
         self.cells: list[list[tuple[str, str]]] = [[] for _ in rows]
@@ -123,64 +122,36 @@ class Table:
         return made
 
     def print(self) -> None:
-        if not self.cells:
-            print(self.empty)
-        elif is_cut():
+        if self.cells:
             say(self.rich())
-        else:
-            rows = [
-                [title.rstrip(">~") for title in self.columns],
-                *([cell for cell, _ in line] for line in self.cells),
-            ]
-            _print_aligned(rows, [">" in title for title in self.columns])
-        if self.more and self.cells:
-            print(self.more)
-
-
-def _print_aligned(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> None:
-    widths = [min(_PADDED, max(map(len, column))) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = zip(row, widths, right, strict=True)
-        print(
-            "  ".join(cell.rjust(width) if is_right else cell.ljust(width) for cell, width, is_right in cells).rstrip()
-        )
+        print(self.more, end="\n" * bool(self.more)) if self.cells else print(self.empty)
 
 
 def facts(document: Document) -> None:
-    """Names and values, one below the other; what says nothing is left out."""
+    """Names and values, one below the other; what says nothing is left out. Lists of documents come as tables behind
+    the rest."""
     from rich.table import Table as RichTable
     from rich.text import Text
 
     now = now_ms()
-    shown = {name: text(name, cell, lambda moment: both(moment, now)) for name, cell in document.items()}
-    names = sorted((name for name in shown if shown[name]), key=lambda name: (name not in _FIRST, name))
-    rows = [(name.removesuffix("_ms").replace("_", " "), shown[name], name) for name in names]
-    if not rows:
-        print("none")
-        return
-    if not is_cut():
-        _print_aligned([(title, said) for title, said, _ in rows], [False, False])
-        return
+    tables = {
+        name: cell for name, cell in document.items() if isinstance(cell, list) and cell and isinstance(cell[0], dict)
+    }
     made = RichTable.grid(padding=(0, 2, 0, 0))
     made.add_column(no_wrap=True, style="dim")
-    for title, said, name in rows:
-        made.add_row(title, Text(said, _style(name, document[name]) or "", overflow="fold"))
-    say(made)
+    for name in sorted(document.keys() - tables.keys(), key=lambda name: (name not in _FIRST, name)):
+        if said := text(name, document[name], lambda moment: both(moment, now)):
+            style = _style(name, document[name]) or ""
+            made.add_row(_title(name), Text(said, style, overflow="fold"))
+    if made.row_count:
+        say(made)
+    for name, rows in tables.items():
+        print(f"\n{_title(name)}:")
+        Table("", rows).print()
 
 
-@contextmanager
-def progress(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr, on a terminal only: what this gives is told how many more were done."""
-    if not sys.stderr.isatty():
-        yield lambda _count: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda count: bar.advance(task, count)
+def _title(name: str) -> str:
+    return name.removesuffix("_ms").replace("_", " ")
 
 
 # -- times and numbers ----------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from jqmaster.cli.status import Replies
 def why(id_: Annotated[str, Parameter(name="ID")], /) -> Replies:
     """Say why a job waits."""
     client = connect()
-    told = client.handle(id_).explain()
+    told = client.operations.explain(id_)
     if as_json():
         yield told, ""
         return
@@ -60,7 +60,7 @@ def _limit(one: dict[str, Any], now: int) -> str:
         return f"{name} is on hold until {show.both(hold_ms, now)}"
     used, concurrency, rate = [], one.get("concurrency"), one.get("rate")
     if concurrency and one.get("running", 0) >= concurrency:
-        used.append(f"{show.count(one['running'])} of {show.count(concurrency)} run, or keep their place until a retry")
+        used.append(f"{show.count(one['running'])} of {show.count(concurrency)} run")
     if rate and opens_ms > now:
         cost = "" if one.get("cost") is None else f", this job needs {one['cost']:,g}"
         most, period = show.count(rate["limit"]), show.duration(rate["period"])

@@ -18,7 +18,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from jqmaster.client.link import Link
 from jqmaster.client.registry import Registry
 
 if TYPE_CHECKING:
@@ -46,9 +45,9 @@ class JQ(Registry):
     def worker(self, queues: Sequence[str] | None = None, *, concurrency: int = 8, **options: Any) -> AppWorker:
         """A worker for this object's jobs: `.run()` until SIGTERM, or `await .serve(stop)`.
 
-        `queues`: default all those of its jobs. `options`: fields of `jqmaster.worker.run.WorkOptions`, such as
-        `push`, `host`, `port`, `order`, `name`, `register`, `drain_timeout_s`; and `process_jobs`, after how many jobs
-        a process of `process=True` makes room for a fresh one.
+        `queues`: default all those of its jobs. `options`: fields of `AppWorker`, such as `push`, `host`, `port`,
+        `order`, `name`, `register`, `drain_timeout_s`; and `process_jobs`, after how many jobs a process of
+        `process=True` makes room for a fresh one. Raises ValueError for what cannot be, and where there are no jobs.
         """
         from jqmaster.client.worker import AppWorker
 
@@ -88,7 +87,5 @@ class JQ(Registry):
     @contextmanager
     def using(self, url: str, namespace: str | None = None) -> Iterator[None]:
         """Within it the object is that of another server: for tests."""
-        named = namespace is not None
-        target = replace(self.target, url=url, namespace=namespace or self.namespace, names_namespace=named)
-        with self.connected(target, Link(target.transport, self.serializer)):
+        with self.connected(replace(self.target, url=url, namespace=namespace)):
             yield

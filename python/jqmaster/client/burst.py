@@ -17,9 +17,8 @@ from jqmaster.client.worker import Runner, queues_of
 from jqmaster.engine.options import several
 from jqmaster.engine.replies import Job
 from jqmaster.worker.ending import Outcome
-from jqmaster.worker.http_source import HttpSource
 from jqmaster.worker.notes import outside_of_loops
-from jqmaster.worker.sources import EngineSource, RedisSource
+from jqmaster.worker.sources import EngineSource
 from jqmaster.worker.worker import Worker
 
 LOOK_S = 0.2
@@ -54,12 +53,8 @@ async def aburst(
             cause.add_note(f"in job {outcome.job.id} ({outcome.job.name}), attempt {outcome.job.attempt}")
             failed.append(cause)
 
-    source: _Burst
-    if jq.target.is_redis:
-        source = _RedisBurst(jq.url, jq.namespace, wanted, form=jq.target.form)
-    else:
-        source = _HttpBurst(jq.target.masters, wanted)
-    worker = Worker(runner.functions(), source, concurrency=concurrency, on_outcome=on_outcome, threads=runner.threads)
+    source = _BurstSource((await jq.link.open()).engine, wanted)
+    worker = Worker(runner.functions(), source, runner.threads, concurrency=concurrency, on_outcome=on_outcome)
     source.begin(jq, worker, ("retrying", "scheduled") if delayed else ("retrying",))
     try:
         async with runner.alive():
@@ -86,7 +81,7 @@ def _cause(outcome: Outcome) -> Exception:
     return error
 
 
-class _Burst(EngineSource):
+class _BurstSource(EngineSource):
     """A source that waits for no jobs, and says when there are none."""
 
     def begin(self, jq: Registry, runs: Worker, states: Sequence[str]) -> None:
@@ -132,11 +127,3 @@ class _Burst(EngineSource):
 
     async def _at_once(self, ids: Sequence[str]) -> list[str]:
         return await self._engine.change([({"id": job_id, "delay": 0}, b"") for job_id in ids])
-
-
-class _RedisBurst(_Burst, RedisSource):
-    pass
-
-
-class _HttpBurst(_Burst, HttpSource):
-    pass

@@ -133,17 +133,6 @@ class Signature:
         return str(self._signature)
 
     @property
-    def named(self) -> frozenset[str] | None:
-        """What the argument of a job has as names; None where these may be any."""
-        if self._spread:
-            return None
-        if self._by_name:
-            return frozenset(self.parameters)
-        return frozenset(name for name, param in self.parameters.items() if param.kind is param.KEYWORD_ONLY) | {
-            POSITIONAL
-        }
-
-    @property
     def converters(self) -> Mapping[str, Converter]:
         """By the name of a parameter, and of its `return`; what has none travels as it is. Raises TypeError for an
         annotation that names what is not there."""

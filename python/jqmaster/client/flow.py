@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, TypedDict, TypeVar
+from typing import Any, Generic, TypeVar
 
 from jqmaster.client import handle as handles
 from jqmaster.client.handle import Handle, batched
@@ -22,15 +22,6 @@ Step = Call[Any] | Iterable[Call[Any]]
 
 MOST_JOBS = 10_050  # of a flow, without its callbacks
 MOST_LINKS = 100_000  # what they depend on, all together
-
-
-class FlowIds(TypedDict):
-    """Which jobs a flow has: their ids, each with its job's name; whose results are its own."""
-
-    jobs: list[tuple[str, str]]
-    callbacks: list[tuple[str, str]]
-    ends: int
-    is_list: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +64,14 @@ class Flow(Generic[R_co]):
     def __await__(self) -> Generator[Any, None, R_co]:
         return self.aresult().__await__()
 
-    async def aresult(self, timeout: float | None = None, *, in_job: bool = False) -> R_co:
+    async def aresult(self, timeout: float | None = None) -> R_co:
         """The result of its last job, or of a group the results of all, once they have it; waits at most `timeout`
         seconds.
 
         Raises as `Handle.result`. When one of the jobs before failed or was cancelled, that is the one it tells.
         """
         try:
-            results: Any = await handles.gather(self._ends, timeout, return_errors=False, in_job=in_job)
+            results: Any = await handles.gather(self._ends, timeout, return_errors=False)
         except JobError as error:
             if error.reason != "dependency":
                 raise
@@ -101,14 +92,6 @@ class Flow(Generic[R_co]):
         return sum(state not in ENDED and not state.isupper() for state in states)
 
     result, progress, cancel = plain(aresult), plain(aprogress), plain(acancel)
-
-    @property
-    def ids(self) -> FlowIds:
-        """What `JQ.flow` makes it of again, in another program, too; it can be JSON."""
-        jobs, callbacks = (
-            [(job.id, job.task.name if job.task else "") for job in some] for some in (self.jobs, self.callbacks)
-        )
-        return {"jobs": jobs, "callbacks": callbacks, "ends": len(self._ends), "is_list": self._is_list}
 
     async def _documents(self) -> list[Document | None]:
         engine = (await self.link.open()).engine
@@ -175,15 +158,6 @@ class FlowMethods:
         return _enqueued(self, "group", [calls], [] if done is None else [done], failed, request)
 
     chain, chord, group = plain(achain), plain(achord), plain(agroup)
-
-    def flow(self: Program, ids: FlowIds) -> Flow[Any]:
-        """A flow by its `ids`. Its results are of the types that the functions are annotated to return which this
-        object has. Asks nobody. Raises TypeError or KeyError for what are none."""
-        groups = [
-            [Handle[Any](self.link, job_id, task=self.tasks.get(name)) for job_id, name in some]
-            for some in (ids["jobs"], ids["callbacks"])
-        ]
-        return Flow(self.link, groups[0], groups[1], ids["ends"], ids["is_list"])
 
 
 def _enqueued(

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import aclosing, contextmanager
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, TypeVar, Unpack
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, Unpack
 
 from jqmaster.client import calling
-from jqmaster.client.link import Link, plain, plain_each
-from jqmaster.client.outcomes import JobCancelled, JobError, JobSkipped, NoResult, WaitsInJob
+from jqmaster.client.link import Link, plain
+from jqmaster.client.outcomes import JobCancelled, JobError, JobSkipped, NoResult
 from jqmaster.connection import plainly
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.ended import ENDED
 from jqmaster.engine.options import Changes, Reference, changes_of
 from jqmaster.engine.replies import Document, Page
 from jqmaster.errors import Conflict, Expired, Invalid, NotFound, Unavailable
-from jqmaster.worker.notes import current_job
 
 if TYPE_CHECKING:
     from jqmaster.client.calling import Serializer
@@ -43,27 +42,11 @@ class Kind(Protocol):
         """Of the type that it is annotated to return. Raises ValueError."""
 
 
-class State(NamedTuple):
-    """`status`: queued, scheduled, blocked, running, retrying, done, error, cancelled or skipped; `attempt`: 0 before
-    the first; `progress` and `message` as the function said last (`progress`)."""
-
-    status: str
-    attempt: int
-    progress: float | None
-    message: str | None
-
-    @property
-    def ended(self) -> bool:
-        """Whether this is the last one."""
-        return self.status in ENDED
-
-
 class Handle(Reference, Generic[R_co]):
-    """A job. Two that stand for the same job are equal. `await handle` is `await handle.aresult()`,
-    `async for state in handle` follows it to its end.
+    """A job. Two that stand for the same job are equal. `await handle` is `await handle.aresult()`.
 
-    Every method has an async twin with an `a` before its name. What waits for a job that has not ended raises
-    RuntimeError inside of a job, unless `in_job=True`: it would hold the worker's slot meanwhile.
+    Every method has an async twin with an `a` before its name. A job that waits for another one holds its worker's
+    slot meanwhile: better raise `ResumeAfter`.
     """
 
     __slots__ = ("created", "id", "link", "task")
@@ -87,16 +70,15 @@ class Handle(Reference, Generic[R_co]):
     def __await__(self) -> Generator[Any, None, R_co]:
         return self.aresult().__await__()
 
-    async def aresult(self, timeout: float | None = None, *, in_job: bool = False) -> R_co:
+    async def aresult(self, timeout: float | None = None) -> R_co:
         """What the function returned, once it has; waits at most `timeout` seconds.
 
         Raises TimeoutError; JobError; JobCancelled, JobSkipped; NoResult, with a `reason`, also when the result
         was read before (docs/operating.md: `result_grace`); NotFound when nothing is known of the job any
-        more; Unavailable when Redis or the master is away for long; RuntimeError where it would wait inside of a job,
-        without `in_job`.
+        more; Unavailable when Redis or the master is away for long.
         """
         transport = await self.link.open()
-        state = await _wait(transport, self.id, timeout, in_job=in_job)
+        state = await _wait(transport, self.id, timeout)
         if state == "cancelled":
             raise JobCancelled(self.id)
         if state == "skipped":
@@ -119,10 +101,10 @@ class Handle(Reference, Generic[R_co]):
             return None  # type: ignore[return-value]
         raise NoResult(self.id, "none")
 
-    async def ajoin(self, timeout: float | None = None, *, in_job: bool = False) -> str:
+    async def ajoin(self, timeout: float | None = None) -> str:
         """Wait for the end, however it is: `done`, `error`, `cancelled` or `skipped`. Raises TimeoutError,
-        NotFound, Unavailable; RuntimeError as `result`."""
-        return await _wait(await self.link.open(), self.id, timeout, in_job=in_job)
+        NotFound, Unavailable."""
+        return await _wait(await self.link.open(), self.id, timeout)
 
     async def astatus(self) -> str:
         """The state now: queued, scheduled, blocked, running, retrying, done, error, cancelled or skipped.
@@ -133,38 +115,6 @@ class Handle(Reference, Generic[R_co]):
         """All there is to know now (docs/protocol.md, `get`), with `argument`, `result` and
         `error` as values. Raises NotFound."""
         return await document(await self.link.open(), self.link.serializer, self.id)
-
-    async def aexplain(self) -> Document:
-        """Why it waits: what holds it, what is ahead of it, when it may start. Raises NotFound."""
-        with _about(self.id):
-            return await (await self.link.open()).engine.explain(self.id)
-
-    async def ahistory(self) -> list[Document]:
-        """What happened to it, oldest first: `{event, time_ms, attempt?, worker_id?, …}`. Raises NotFound."""
-        with _about(self.id):
-            return list((await (await self.link.open()).engine.history(self.id))["events"])
-
-    async def astates(self, *, in_job: bool = False) -> AsyncIterator[State]:
-        """How it stands, then each time that has changed, progress included, until it has ended: what
-        `async for state in handle` goes through, and `for` in plain code. Between two looks it may pass states that
-        nobody is told of; the last one told is its end. Raises NotFound; Unavailable when Redis or the master is
-        away for long; RuntimeError as `result`.
-        """
-        if may_not_wait(in_job) and await self.astatus() not in ENDED:
-            raise WaitsInJob(self.id)
-        transport = await self.link.open()
-        last = await _state(transport, self.id)
-        yield last
-        if last.ended:
-            return
-        async with aclosing(transport.changes(self.id)) as changes:
-            while not last.ended:
-                # What is heard only says when to look: whatever was missed meanwhile is in what is found.
-                await anext(changes)
-                state = await _state(transport, self.id)
-                if state != last:
-                    last = state
-                    yield state
 
     # -- changing it ------------------------------------------------------------------------------
 
@@ -190,10 +140,8 @@ class Handle(Reference, Generic[R_co]):
         return self._found(state, "it runs or has ended; of such only the tags can be changed")
 
     result, join, status = plain(aresult), plain(ajoin), plain(astatus)
-    document, explain, history = plain(adocument), plain(aexplain), plain(ahistory)
+    document = plain(adocument)
     cancel, retry, change = plain(acancel), plain(aretry), plain(achange)
-    states = plain_each(astates)
-    __aiter__, __iter__ = astates, states
 
     def _found(self, state: str, conflict: str) -> str:
         if state == "NOTFOUND":
@@ -201,11 +149,6 @@ class Handle(Reference, Generic[R_co]):
         if state == "CONFLICT":
             raise Conflict(f"job {self.id}: {conflict}")
         return state
-
-
-def may_not_wait(in_job: bool) -> bool:
-    """Whether this is a job, which did not ask to wait for another one."""
-    return not in_job and current_job.get(None) is not None
 
 
 def ids_of(jobs: Iterable[str | Handle[Any]]) -> list[str]:
@@ -265,19 +208,15 @@ def unpacked(reply: Any, serializer: Serializer) -> Any:
     return reply
 
 
-async def gather(
-    handles: Iterable[Handle[T]], timeout: float | None, *, return_errors: bool, in_job: bool
-) -> list[Any]:
+async def gather(handles: Iterable[Handle[T]], timeout: float | None, *, return_errors: bool) -> list[Any]:
     """See `JQ.gather`."""
-    if isinstance(handles, Handle):
-        raise TypeError("gather takes several handles")  # one is iterable, too
     deadline = None if timeout is None else time.monotonic() + timeout
     places = asyncio.Semaphore(AT_A_TIME)
 
     async def job(handle: Handle[Any]) -> Any:
         async with places:
             left_s = None if deadline is None else max(0.0, deadline - time.monotonic())
-            return await _outcome(handle.aresult(left_s, in_job=in_job), return_errors)
+            return await _outcome(handle.aresult(left_s), return_errors)
 
     if plainly.is_plain():
         return await plainly.gather(*map(job, handles))
@@ -293,16 +232,15 @@ async def _outcome(result: Awaitable[Any], return_errors: bool) -> Any:
     try:
         return await result
     except Exception as error:
-        if not return_errors or isinstance(error, WaitsInJob):  # which is about the caller, and no job's outcome
+        if not return_errors:
             raise
         return error
 
 
-async def _wait(transport: Transport, job_id: str, timeout: float | None, *, in_job: bool) -> str:
-    """How a job ended. Raises TimeoutError, NotFound, Unavailable, WaitsInJob."""
+async def _wait(transport: Transport, job_id: str, timeout: float | None) -> str:
+    """How a job ended. Raises TimeoutError, NotFound, Unavailable."""
     start = time.monotonic()
-    only_looks = may_not_wait(in_job)
-    deadline = start if only_looks else float("inf") if timeout is None else start + timeout
+    deadline = float("inf") if timeout is None else start + timeout
     failures, last_answer = 0, start
     while True:
         left_s = max(0.0, deadline - time.monotonic())
@@ -319,21 +257,5 @@ async def _wait(transport: Transport, job_id: str, timeout: float | None, *, in_
             continue
         if state in ENDED:
             return state
-        if only_looks and timeout != 0:
-            raise WaitsInJob(job_id)
         if time.monotonic() >= deadline:
             raise TimeoutError(f"job {job_id} has not ended within {timeout:g} s")
-
-
-async def _state(transport: Transport, job_id: str) -> State:
-    """How it stands. The other side may be away for `AWAY_S`. Raises NotFound, Unavailable."""
-    failures, until = 0, time.monotonic() + AWAY_S
-    while True:
-        try:
-            job = await _known(transport, job_id)
-            return State(job["status"], job["attempt"], job.get("progress"), job.get("progress_message"))
-        except Unavailable:
-            if time.monotonic() >= until:
-                raise
-            await plainly.pause(backoff_s(failures))
-            failures += 1

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, NamedTuple
 
@@ -13,8 +12,6 @@ from jqmaster.engine.options import Limits, check_arguments, known
 
 Match = Mapping[str, Any] | Task[..., Any]
 """Which jobs: a map of conditions (docs/limits.md), or a task, which stands for its name."""
-
-_FACTS = ("name", "queue", "priority")  # of a job, beside its argument
 
 
 class LimitOptions(Limits, total=False):
@@ -37,7 +34,7 @@ def declare(declared: dict[str, Declared], match: Match, options: LimitOptions) 
     limit_id = own.pop("id", None) or (match.name if isinstance(match, Task) else None)
     if not isinstance(limit_id, str):
         raise TypeError("give the limit an id: jq.limit({...}, id='per-customer', concurrency=5)")
-    limits = limits_of(match, own)
+    limits = limits_of(own)
     if limit_id in declared:
         raise ValueError(f"there is a limit {limit_id!r} already; give this one another id")
     declared[limit_id] = Declared(match, limits)
@@ -55,14 +52,11 @@ def matcher_of(match: Match) -> Mapping[str, Any]:
     return match
 
 
-def limits_of(match: Match, options: Mapping[str, Any]) -> Limits:
-    """Limits as the engine takes them. Raises TypeError for an option that does not exist, ValueError for a path that
-    leads to no parameter of the task."""
+def limits_of(options: Mapping[str, Any]) -> Limits:
+    """Limits as the engine takes them. Raises TypeError for an option that does not exist."""
     named = known(options, Limits, "option of a limit")
     limits = with_seconds({name: value for name, value in named.items() if value is not None})
     check_arguments("constrain", limits)
-    for name, path in _paths(limits):
-        _check_path(name, path, match if isinstance(match, Task) else None)
     return limits  # type: ignore[no-any-return]
 
 
@@ -71,30 +65,3 @@ def with_seconds(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: with_seconds(part) for name, part in value.items()}
     return options.seconds(value) if isinstance(value, timedelta) else value
-
-
-def _paths(limits: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    by = limits.get("by", [])
-    paths = [by] if isinstance(by, str) else by
-    if not isinstance(paths, Sequence) or not all(isinstance(path, str) for path in paths):
-        raise ValueError(f"by: expected a path, such as 'argument.customer', or a list of paths; got {by!r}")
-    yield from (("by", path) for path in paths)
-    if isinstance(limits.get("cost"), str):
-        yield "cost", limits["cost"]
-
-
-def _check_path(name: str, path: str, task: Task[..., Any] | None = None) -> None:
-    """A path that leads to no parameter would find nothing: all jobs would share one key."""
-    names = None if task is None or task.signature is None else task.signature.named
-    head, _, rest = path.partition(".")
-    parameter = rest.partition(".")[0] if head == "argument" else head
-    if path == "argument" or (name == "by" and path in _FACTS):
-        return
-    close = difflib.get_close_matches(parameter, names or (), 1)
-    meant = f"; did you mean argument.{close[0]}?" if close else ""
-    if head != "argument":
-        expected = "name, queue, priority, argument or argument.<path>" if name == "by" else "argument.<path>"
-        raise ValueError(f"{name}: expected a path: {expected}; got {path!r}{meant}")
-    if names is not None and parameter not in names:
-        assert task is not None
-        raise ValueError(f"{name}: {path!r} leads to no parameter of {task.name}{task.signature}{meant}")

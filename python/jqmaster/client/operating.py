@@ -104,9 +104,9 @@ class OperatingMethods:
     async def aconstrain(self, constraint_id: str, match: Match, **limits: Unpack[Limits]) -> Document:
         """Limit the jobs that `match`, from now on, also those that are there; replaces a constraint of this
         id whole. `match`: a matcher, `{"name": "mail.*"}`, or a task, which stands for its name. `limits`:
-        `by`, `concurrency`, `rate`, `cost`, `order`, `expires_in` (docs/limits.md). A program declares its
-        limits with `limit`. Raises Invalid, Full; ValueError where `by` leads to no parameter of the task."""
-        return await self.aoperations.constrain(constraint_id, matcher_of(match), **limits_of(match, limits))
+        `by`, `concurrency`, `rate`, `cost` (docs/limits.md). A program declares its
+        limits with `limit`. Raises Invalid, Full."""
+        return await self.aoperations.constrain(constraint_id, matcher_of(match), **limits_of(limits))
 
     async def arepeat(self, schedule_id: str, call: Call[Any], **when: Unpack[When]) -> Document:
         """Make a call again and again: `jq.repeat("acme-report", report.job("acme"), cron="0 8 * * mon")`.

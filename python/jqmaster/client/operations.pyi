@@ -96,8 +96,6 @@ class PlainOperations:
         concurrency: int | None = ...,
         rate: Spec | None = ...,
         cost: float | str | None = ...,
-        order: Literal["strict"] | None = ...,
-        expires_in: float | timedelta | None = ...,
         shared: bool | None = ...,
         declared: str | None = ...,
     ) -> Document:
@@ -213,7 +211,7 @@ class PlainOperations:
         worker: str,
         queues: str | Sequence[str],
         count: int | None = ...,
-        order: Literal["priority", "ordered", "round_robin", "shuffled"] | None = ...,
+        order: Literal["priority", "ordered", "round_robin"] | None = ...,
         without: Sequence[str] | None = ...,
         request: str | None = ...,
         wait: Spec | None = ...,

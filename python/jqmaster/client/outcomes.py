@@ -56,14 +56,3 @@ class NoResult(LookupError):
     def __str__(self) -> str:
         kept = {"none": "it keeps none (keep_result)", "expired": "it was read, or its time is over"}
         return f"job {self.job_id} is done, and has no result: {kept[self.reason]}"
-
-
-class WaitsInJob(RuntimeError):
-    """A job would have waited for another one, and did not ask for that with `in_job=True`."""
-
-    def __init__(self, job_id: str) -> None:
-        super().__init__(
-            f"job {job_id} has not ended. A job that waits for it holds its worker's slot meanwhile, and when all "
-            "slots wait like that, nothing goes on. To go on when it has ended, raise ResumeAfter([handle]); to wait "
-            "here all the same, say in_job=True, as in result(in_job=True)"
-        )

@@ -56,8 +56,7 @@ class Registry(OperatingMethods, FlowMethods):
     ) -> None:
         self.target = Target(
             url or os.environ.get("JQ_URL") or LOCAL,
-            namespace or os.environ.get("JQ_NAMESPACE") or "{jq}",
-            namespace is not None,
+            namespace,
             cast(Form, form or os.environ.get("JQ_FORM") or "auto"),
             os.environ.get("JQ_RECREATE") == "1" if recreate is None else recreate,
             actor, key, key_file, wait_s(wait),
@@ -84,7 +83,7 @@ class Registry(OperatingMethods, FlowMethods):
     @property
     def namespace(self) -> str:
         """Of a Redis; a master has its own."""
-        return self.target.namespace
+        return self.target.redis_namespace
 
     def connect(self, target: Target) -> None:
         """Be for that server from now on."""
@@ -95,15 +94,12 @@ class Registry(OperatingMethods, FlowMethods):
     def connected(self, target: Target, link: Link | None = None) -> Iterator[None]:
         """Be so within the context; `link`: by this one."""
         before = self.target, self.link
-        self.connect(target)
-        self.link = link or self.link
+        self.target, self.link = target, link or Link(target.transport, self.serializer)
         try:
             yield
         finally:
-            within = self.link
+            self.link.close()
             self.target, self.link = before
-            if within is not self.link:
-                within.close()
 
     # -- defining ---------------------------------------------------------------------------------
 
@@ -217,15 +213,13 @@ class Registry(OperatingMethods, FlowMethods):
         return Handle(self.link, job_id)
 
     async def agather(
-        self, jobs: Iterable[Handle[R]], timeout: float | None = None, *, return_errors: bool = False,
-        in_job: bool = False,
-    ) -> list[R]:  # fmt: skip
+        self, jobs: Iterable[Handle[R]], timeout: float | None = None, *, return_errors: bool = False
+    ) -> list[R]:
         """The results of many jobs in order, as `result` of each, within `timeout` seconds in all.
 
-        Raises what the first that goes wrong raises; with `return_errors` these stand among the results. In a job
-        it raises RuntimeError where it would wait, unless `in_job`.
+        Raises what the first that goes wrong raises; with `return_errors` these stand among the results.
         """
-        return await handles.gather(jobs, timeout, return_errors=return_errors, in_job=in_job)
+        return await handles.gather(jobs, timeout, return_errors=return_errors)
 
     @overload
     async def adependency_results(self, of: type[R], /) -> list[R]: ...
@@ -303,8 +297,6 @@ class Registry(OperatingMethods, FlowMethods):
     ) -> Prepared:
         spec = tracing.injected(call.spec())
         if "depends" in spec:
-            if isinstance(spec["depends"], Handle):
-                raise TypeError("depends takes a list")  # a handle is iterable, too
             ids: list[str | int] = []
             for dependency in spec["depends"]:
                 if not isinstance(dependency, Call):

@@ -15,11 +15,10 @@ from jqmaster.engine.secret import key_of, masters_of
 
 @dataclass(frozen=True)
 class Target:
-    """A Redis or some masters, by `url`. `names_namespace`: somebody did, and it is not the default one."""
+    """A Redis or some servers, by `url`. `namespace`: that of a Redis, if one was named; a server has its own."""
 
     url: str
-    namespace: str
-    names_namespace: bool = False
+    namespace: str | None = None
     form: Form = "auto"
     recreate: bool = False
     actor: str | None = None
@@ -33,16 +32,28 @@ class Target:
         return redis_url.is_redis(self.url)
 
     @property
+    def redis_namespace(self) -> str:
+        """The one that was named, or by the variable `JQ_NAMESPACE`, or `{jq}`."""
+        return self.namespace or os.environ.get("JQ_NAMESPACE") or "{jq}"
+
+    @property
     def masters(self) -> list[str]:
-        """The URLs of the masters, where `url` is of no Redis. Raises ValueError when it is no URL, or has a user
+        """The URLs of the servers, where `url` is of no Redis. Raises ValueError when it is no URL, or has a user
         or password in it, and when a namespace was named as well."""
         if not self.url.startswith(("http://", "https://")):
             shown = redis_url.without_password(self.url)
             raise ValueError(f"{shown}: expected {redis_url.FORMS}, or http://, https://")
-        return masters_of(self.url, self.namespace if self.names_namespace else None)
+        return masters_of(self.url, self.namespace)
+
+    def check(self) -> None:
+        """Raise ValueError for a URL that cannot be."""
+        try:
+            _ = redis_url.parse(self.url) if self.is_redis else self.masters
+        except ValueError as error:
+            raise ValueError(f"{redis_url.without_password(self.url)}: {error}") from None
 
     def key_of_master(self) -> str | None:
-        """The key that masters are shown. Raises ValueError if it is invalid, OSError."""
+        """The key that servers are shown. Raises ValueError if it is invalid, OSError."""
         return key_of(self.key, self.key_file)
 
     def transport(self) -> Transport:
@@ -50,7 +61,7 @@ class Target:
         if self.is_redis:
             kind = PlainTransport if is_plain() else LoopTransport
             how = {"form": self.form, "recreate": self.recreate, "actor": self.actor, "timeout_s": self.wait_s}
-            return kind(self.url, self.namespace, **how)
+            return kind(self.url, self.redis_namespace, **how)
         from jqmaster.client.transport_http import HttpTransport
 
         return HttpTransport(self.masters, self.key_of_master(), self.wait_s)

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from jqmaster.cluster.opening import Opened
-from jqmaster.connection.blocking import Listener, listening
+from jqmaster.connection.blocking import listening
 from jqmaster.connection.endpoint import endpoint_of
-from jqmaster.engine import durable as durables
 from jqmaster.engine.ended import ENDED, LOOK_EVERY_S, glance
 from jqmaster.engine.engine import Engine, Operations, pack
 from jqmaster.engine.replies import Enqueued
-from jqmaster.errors import JQError, NotFound
+from jqmaster.errors import NotFound
 
-LOOK_S = 2.0  # who follows a job looks so often, whatever is heard of it
 Prepared = tuple[dict[str, Any], bytes]  # a job's spec, its argument packed
 
 
@@ -30,11 +26,10 @@ class Transport:
     async def enqueue(self, _calls: Sequence[Any], jobs: Sequence[Prepared], request: str | None) -> list[Enqueued]:
         """Up to 1000 `jobs`, prepared from calls, which only who runs them here needs: all or none."""
         spec, argument = jobs[0] if len(jobs) == 1 else ({}, b"")
-        if spec and request is None and "durable" not in spec and _stands_alone(spec):
+        if spec and request is None and _stands_alone(spec):
             job_id, created = await self._enqueue(pack(spec, "jobs[0]"), argument)
             return [Enqueued(job_id.decode(), bool(created))]
-        asked = durables.taken([spec for spec, _ in jobs])
-        return await self.engine.enqueue(jobs, request=request, durable=asked)
+        return await self.engine.enqueue(jobs, request=request)
 
     async def ended(self, job_id: str, timeout_s: float) -> str:
         """The state once it has ended, however it did, or after so long. Raises NotFound."""
@@ -44,10 +39,6 @@ class Transport:
         """The result of a job that is done, None if it keeps none. Raises NotFound, and Expired when it is gone."""
         reply = await self._result(job_id)
         return reply[1] if len(reply) > 1 else None
-
-    def changes(self, job_id: str) -> AsyncGenerator[None, None]:
-        """Says when the job may be different: at once, whenever something is heard, and now and then."""
-        raise NotImplementedError
 
     async def import_records(self, records: Iterable[bytes], namespace: str) -> int:
         """Write such records into another namespace; how many keys."""
@@ -79,10 +70,6 @@ class RedisTransport(Transport):
     async def close(self) -> None:
         await self._opened.close()
 
-    async def _track(self, job_id: str) -> None:
-        with suppress(JQError):  # who may not track it still looks now and then
-            await self.engine.track([job_id])
-
 
 class LoopTransport(RedisTransport):
     """That of an event loop: those who ask at the same time share calls, and one subscription."""
@@ -95,20 +82,8 @@ class LoopTransport(RedisTransport):
     async def ended(self, job_id: str, timeout_s: float) -> str:
         return _known(await self._ended.wait(job_id.encode(), timeout_s), job_id)
 
-    async def changes(self, job_id: str) -> AsyncGenerator[None, None]:
-        async with self._ended.of_job(job_id) as messages:
-            await self._track(job_id)
-            while True:
-                yield
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(LOOK_S):
-                        await messages.get()
-
     async def _enqueue(self, spec: bytes, argument: bytes) -> Any:
         return await self._enqueuing.enqueue(spec, argument)
-
-    async def _result(self, job_id: str) -> Any:
-        return await self.engine.raw("result", job_id)
 
     async def close(self) -> None:
         try:
@@ -127,7 +102,8 @@ class PlainTransport(RedisTransport):
         state = await self._look(job_id)
         if state in ENDED:
             return state
-        async with self._listening(job_id, "ended") as messages:
+        engine = self._opened.engine_of(job_id)
+        async with listening(endpoint_of(engine.redis), f"{engine.namespace}:ended") as messages:
             while (left_s := until - time.monotonic()) > 0:
                 message = await messages.get(min(left_s, LOOK_EVERY_S))
                 if message is None:
@@ -142,17 +118,6 @@ class PlainTransport(RedisTransport):
     async def _look(self, job_id: str) -> str:
         [state] = await self.engine.raw("watch", job_id)
         return _known(None if state is None else bytes(state).decode(), job_id)
-
-    async def changes(self, job_id: str) -> AsyncGenerator[None, None]:
-        await self._track(job_id)
-        async with self._listening(job_id, f"job:{job_id}") as messages:
-            while True:
-                yield
-                await messages.get(LOOK_S)
-
-    def _listening(self, job_id: str, channel: str) -> AbstractAsyncContextManager[Listener]:
-        engine = self._opened.engine_of(job_id)
-        return listening(endpoint_of(engine.redis), f"{engine.namespace}:{channel}")
 
 
 def _known(state: str | None, job_id: str) -> str:

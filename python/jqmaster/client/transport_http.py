@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from urllib.parse import quote, urlencode
 
-from jqmaster.client.transport import LOOK_S, Transport
-from jqmaster.connection.plainly import is_plain, pause
-from jqmaster.connection.wake import backoff_s
+from jqmaster.client.transport import Transport
+from jqmaster.connection.plainly import is_plain
 from jqmaster.engine.copying import chunks
 from jqmaster.engine.http import HttpEngine
 from jqmaster.engine.packform import MSGPACK
 from jqmaster.engine.replies import document
-from jqmaster.errors import Forbidden, Invalid, NotFound, Unavailable
 
 MOST_POLL_S = 30.0
 MOST_POLLS = 256  # connections for those who wait; more take turns, none for long
@@ -46,24 +44,6 @@ class HttpTransport(Transport):
         path = f"/job/{quote(job_id, safe='')}/polling?timeout={poll_s}"
         answer = await self.engine.send("GET", path, timeout_s=poll_s + self._wait_s)
         return "waiting" if answer.status == 408 else str(document(answer.body)["status"])
-
-    async def changes(self, job_id: str) -> AsyncGenerator[None, None]:
-        failures = 0
-        while True:
-            try:
-                headers = {"accept": f"text/event-stream, {MSGPACK}"}
-                async with self.engine.stream(f"/job/{quote(job_id, safe='')}/events", headers) as pieces:
-                    async for _ in pieces:
-                        failures = 0
-                        yield
-                pause_s = LOOK_S
-            except Unavailable:
-                pause_s = backoff_s(failures)
-                failures += 1
-            except (NotFound, Forbidden, Invalid):  # who may not follow it still looks now and then
-                pause_s = LOOK_S
-            yield
-            await pause(pause_s)
 
     async def import_records(self, records: Iterable[bytes], namespace: str) -> int:
         keys = 0

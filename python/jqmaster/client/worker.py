@@ -1,39 +1,57 @@
-"""A worker for the jobs of a `JQ`: threads and processes, and what surrounds its jobs."""
+"""A worker: runs the jobs of a `JQ`, as a process or in a program's event loop, with what surrounds them."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
+import logging
+import os
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jqmaster.client.declared import bring
 from jqmaster.client.registry import Registry
-from jqmaster.client.target import Target
 from jqmaster.client.task import Task
-from jqmaster.connection.wake import end
+from jqmaster.connection.wake import backoff_s, end
 from jqmaster.engine.options import several
 from jqmaster.engine.replies import Job
-from jqmaster.worker.run import WorkOptions, run, work
+from jqmaster.errors import JQError, Unavailable, brought_by
+from jqmaster.server import logs
+from jqmaster.server.signing import new_secret
+from jqmaster.worker.ending import Outcome
+from jqmaster.worker.sources import EngineSource, RedisSource
 from jqmaster.worker.threads import Threads
-from jqmaster.worker.worker import Function
+from jqmaster.worker.trouble import lasting
+from jqmaster.worker.watchdog import Watchdog
+from jqmaster.worker.worker import STOP_TIMEOUT_S, Function, Worker
 
 if TYPE_CHECKING:
     from jqmaster.worker.process_pool import ProcessPool
 
+log = logging.getLogger("jqmaster.worker")
+_ANY_ADDRESS = ("", "0.0.0.0", "::")
+_ANNOUNCED_EVERY_S = 60.0  # a third of what the engine waits for
+_MOST_NAMES = 100  # of jobs, and ids, that the engine takes
+_MOST_QUEUES = 100  # that a pick can name
+_MOST_JOBS = 1000  # that a worker can have at a time
+_PATCHERS = {
+    "gevent": ("gevent.monkey", "is_module_patched", "threading"),
+    "eventlet": ("eventlet.patcher", "is_monkey_patched", "thread"),
+}
+
 
 class Runner:
-    """Calls functions for jobs, in one process, with so many threads and processes. `target`: the object is for it
-    while the worker is alive."""
+    """Calls functions for jobs, in one process, with so many threads and processes."""
 
-    def __init__(self, jq: Registry, most: int, process_jobs: int | None = None, target: Target | None = None) -> None:
+    def __init__(self, jq: Registry, most: int, process_jobs: int | None = None) -> None:
         self.threads = Threads(most)
         self._jq = jq
         self._most = most
         self._process_jobs = process_jobs
-        self._target = target or jq.target
         self._processes: ProcessPool | None = None
 
     def functions(self) -> dict[str, Function]:
@@ -47,7 +65,6 @@ class Runner:
         """What surrounds a worker: what the program declares, and lifespans; the end of threads and processes."""
         tried = asyncio.Event()
         async with AsyncExitStack() as stack:
-            stack.enter_context(self._jq.connected(self._target))
             stack.callback(self._end)
             bringing = asyncio.create_task(bring(self._jq, tried), name="declared")
             stack.push_async_callback(end, [bringing])
@@ -65,7 +82,7 @@ class Runner:
 
             self._processes = ProcessPool(self._most, self._process_jobs)
         assert task.function is not None
-        return await self._processes.run(task.function.__module__, job, self._target)
+        return await self._processes.run(task.function.__module__, job, self._jq.target)
 
     def _end(self) -> None:
         self.threads.stop()
@@ -73,61 +90,184 @@ class Runner:
             self._processes.stop()
 
 
+@dataclass
 class AppWorker:
-    """See `JQ.worker`."""
+    """See `JQ.worker`. Raises ValueError when there is no job to work on, or one has an annotation that names what is
+    not there, and for options that cannot be."""
 
-    def __init__(self, jq: Registry, queues: Sequence[str] | None, **options: Any) -> None:
-        self._jq = jq
-        self._queues = None if queues is None else list(several(queues, "queues"))
-        self._options = options
+    jq: Registry
+    queues: Sequence[str] | None = None
+    concurrency: int = 8
+    process_jobs: int | None = None
+    push: bool = False
+    register: bool = False  # without push: be listed, and hear when asked to be quiet or to stop
+    host: str = "127.0.0.1"
+    port: int = 0
+    advertise: str | None = None  # with push: the URL to register, where it is not that of host and port
+    push_secrets: Sequence[str] = ()  # with push: what is signed with one of them is run; default, a random one
+    order: str = "priority"
+    name: str | None = None
+    drain_timeout_s: float = STOP_TIMEOUT_S
+    on_outcome: Callable[[Outcome, str], None] | None = None  # is told every answer to a report
 
-    def options(self) -> WorkOptions:
-        """For `jqmaster.worker.run`. Raises ValueError when there is no job to work on, or one has an annotation that
-        names what is not there; and as `Target.masters`."""
-        if not self._jq.tasks:
+    def __post_init__(self) -> None:
+        if not self.jq.tasks:
             raise ValueError("there are no jobs: decorate functions with @jq.job, and import their modules")
-        for task in self._jq.tasks.values():
+        for task in self.jq.tasks.values():
             task.check_types()
-        options = {**self._options}
-        target = _target(self._jq.target, options)
-        options |= {"namespace": target.namespace, "form": target.form, "recreate": target.recreate}
-        if target.is_redis:
-            options["redis_url"] = target.url
+        self.queues = list(several(self.queues, "queues")) if self.queues else queues_of(self.jq)
+        if not 1 <= self.concurrency <= _MOST_JOBS:
+            raise ValueError(f"concurrency: expected 1 to {_MOST_JOBS}, got {self.concurrency}; start more workers")
+        if len(self.queues) > _MOST_QUEUES:
+            raise ValueError(
+                f"queues: a worker takes jobs from at most {_MOST_QUEUES} queues, got {len(self.queues)}. Each kind "
+                'of job waits in a queue of its own unless it is told another: give them one, as by JQ(queue="default")'
+                "; or name queues or patterns, such as --queues 'mail.*,report.*'"
+            )
+        if self.push and not self.advertise and self.host in _ANY_ADDRESS:
+            raise ValueError(
+                f"{self.host} is no address to push to: give the URL by which servers reach it (--advertise)"
+            )
+        self.jq.target.check()
+
+    def run(self, *, ends_process: bool = False) -> int:
+        """Work until SIGTERM or SIGINT: drain, give the rest back, return the exit code. A second signal ends the
+        process at once. So does a function that still runs when its job was given back, as the job may begin elsewhere.
+        With `ends_process` the process has nothing else to do, and ends in time whatever is left in it."""
+        if (library := _patched_by()) is not None:
+            problem = f"{library} has patched threads, in which a worker runs plain functions: they would never begin"
+            advice = "Patch in the web application alone, and not in modules that workers import"
+            logs.say(log, f"{problem}. {advice}", is_error=True)
+            return 1
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            stop = asyncio.Event()
+            watch = Watchdog(runner.get_loop(), stop.set, self.drain_timeout_s)
+            code = watch.run(self._exit_code(stop, watch))
+            if watch.worker is not None and watch.worker.outlived:
+                logging.shutdown()
+                sys.stdout.flush()
+                os._exit(code)
+        if ends_process:
+            watch.ends(code)
         else:
-            options |= {"masters": target.masters, "key": target.key_of_master()}
-        runner = Runner(self._jq, options.get("concurrency", 8), options.pop("process_jobs", None), target)
-        queues = self._queues or queues_of(self._jq)
-        return WorkOptions(runner.functions(), runner.threads, queues=queues, around=runner.alive, **options)
+            watch.over()
+        return code
 
-    def run(self) -> int:
-        """Work until SIGTERM or SIGINT, then finish what runs; the process's exit code."""
-        return run(self.options())
-
-    async def serve(self, stop: asyncio.Event) -> None:
+    async def serve(self, stop: asyncio.Event, watch: Watchdog | None = None) -> None:
         """Work until `stop` is set. Raises when the worker cannot listen, or is refused."""
-        await work(self.options(), stop)
+        runner = Runner(self.jq, self.concurrency, self.process_jobs)
+        async with runner.alive(), AsyncExitStack() as stack:
+            source = self._source()
+            worker = Worker(
+                runner.functions(), source, runner.threads, concurrency=self.concurrency, fetches=not self.push,
+                drain_timeout_s=self.drain_timeout_s, on_outcome=self._note,
+            )  # fmt: skip
+            if watch is not None:
+                watch.worker = worker
+            said = "is ready"
+            if self.push:
+                with brought_by("worker", "a worker that jobs are pushed to"):
+                    from jqmaster.worker.push import PushHost
+                secrets = list(self.push_secrets) or [new_secret()]
+                host = PushHost(worker, secrets, host=self.host, port=self.port)
+                listens = await host.start()
+                stack.push_async_callback(host.stop)
+                source.about |= {"url": self.advertise or listens, "secrets": secrets}
+                said = f"listens on {listens}" + (f" as {self.advertise}" if self.advertise else "")
+            stack.push_async_callback(source.stop)
+            if source.is_registered and not await _registered(source, stop):
+                return
+            logs.say(log, f"worker {source.full_name} {said}")
+            announcing = asyncio.create_task(lasting("announcing", partial(_announce, source, worker)))
+            try:
+                await worker.run(stop)
+            finally:
+                await end([announcing])
+            logs.say(log, f"worker {source.full_name} has stopped")
 
+    async def _exit_code(self, stop: asyncio.Event, watch: Watchdog) -> int:
+        try:
+            await self.serve(stop, watch)
+        except (JQError, OSError) as error:
+            logs.say(log, str(error), is_error=True)
+            return 1
+        return 0
 
-def _target(own: Target, options: dict[str, Any]) -> Target:
-    """Where a worker's jobs come from, and its object's own calls go meanwhile; what `options` say of that is taken out
-    of them."""
-    urls = options.pop("redis_url", None), ",".join(options.pop("masters", None) or ())
-    url = urls[0] or urls[1] or own.url
-    namespace, key = options.pop("namespace", None), options.pop("key", None)
-    form = options.pop("form", "auto")
-    changed: dict[str, Any] = {} if key is None else {"key": key, "key_file": None}
-    if url != own.url or namespace is not None:
-        changed["names_namespace"] = namespace is not None
-    return replace(
-        own,
-        url=url,
-        namespace=namespace or own.namespace,
-        form=own.form if form == "auto" else form,
-        recreate=options.pop("recreate", False) or own.recreate,
-        **changed,
-    )
+    def _source(self) -> EngineSource:
+        from jqmaster import __version__
+
+        about = {
+            "max_jobs": self.concurrency,
+            "host": socket.gethostname() or None,
+            "pid": os.getpid(),
+            "version": f"jqmaster {__version__}",
+            "knows": sorted(self.jq.tasks)[:_MOST_NAMES],
+        }
+        wish: dict[str, Any] = {"order": self.order, "name": self.name, "about": about}
+        wish["is_registered"] = self.push or self.register
+        target = self.jq.target
+        assert self.queues is not None
+        if target.is_redis:
+            wish |= {"form": target.form, "recreate": target.recreate}
+            return RedisSource(target.url, target.redis_namespace, self.queues, **wish)
+        from jqmaster.worker.http_source import HttpSource
+
+        return HttpSource(target.masters, self.queues, key=target.key_of_master(), **wish)
+
+    def _note(self, outcome: Outcome, state: str) -> None:
+        """Log what is only known when a failure was reported: that there is no further attempt."""
+        if state == "error":
+            job, message = outcome.job, outcome.spec.get("message")
+            log.error("job %s (%s) failed for good in attempt %d: %s", job.id, job.name, job.attempt, message)
+        if self.on_outcome is not None:
+            self.on_outcome(outcome, state)
 
 
 def queues_of(jq: Registry) -> list[str]:
     """Where the jobs of an object wait, unless they are told otherwise when they are enqueued."""
     return sorted({task.queue for task in jq.tasks.values()})
+
+
+def _patched_by() -> str | None:
+    """Which library has put greenlets, all in one thread, where others have threads."""
+    for library, (module, function, what) in _PATCHERS.items():
+        if module in sys.modules and getattr(sys.modules[module], function)(what):
+            return library
+    return None
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ImportError:  # asyncio's own will do
+        return None
+    return uvloop.new_event_loop
+
+
+async def _registered(source: EngineSource, stop: asyncio.Event) -> bool:
+    """Register, and wait for a master that is not there yet. False when told to stop meanwhile."""
+    failures = 0
+    while not stop.is_set():
+        try:
+            await source.register()
+            return True
+        except Unavailable as error:
+            if not failures:
+                logs.say(log, f"waiting for the other side: {error}", is_error=True)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(backoff_s(failures)):
+                    await stop.wait()
+            failures += 1
+    return False
+
+
+async def _announce(source: EngineSource, worker: Worker) -> None:
+    """Have a worker listed that is not registered. It works as well without."""
+    while not source.is_registered:
+        try:
+            await source.register([attempt.job.id for attempt in worker.running[:_MOST_NAMES]])
+        except JQError as error:
+            log.debug("not listed: %s", error)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_ANNOUNCED_EVERY_S):
+                await source.has_refused.wait()

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from jqmaster.cluster.partitions import Call, Partitions, all_of
-from jqmaster.cluster.ways import WAYS, enqueue
+from jqmaster.cluster.ways import WAYS
 from jqmaster.engine.calling import Argument
-from jqmaster.engine.durable import Durable
 from jqmaster.engine.engine import Engine, Observe
 from jqmaster.engine.replies import Document
 from jqmaster.manifest.manifest import operations
@@ -16,7 +14,7 @@ from jqmaster.manifest.manifest import operations
 # What is set alike in all partitions, beside the settings: listings, what names a thing, and which fields are set.
 _SET = (
     ("queues", "name", ("paused", "max_waiting", "fair", "settings")),
-    ("constraints", "id", ("match", "by", "concurrency", "rate", "cost", "order", "shared")),
+    ("constraints", "id", ("match", "by", "concurrency", "rate", "cost", "shared")),
     ("keys", "id", ("digest", "roles", "queues")),
 )
 _PLAIN: Document = {"paused": False, "max_waiting": 0}  # of a queue for which nothing is set
@@ -46,19 +44,6 @@ class Cluster(Engine):
 
     async def raw(self, operation: str, *arguments: Argument) -> Any:
         return await WAYS[operations()[operation].over](self.partitions, Call(operation, arguments))
-
-    async def raw_durably(
-        self, operation: str, arguments: Sequence[Argument], durable: Durable
-    ) -> tuple[Any, str | None]:
-        """Only `enqueue` is called so."""
-        lacking: list[str | None] = []
-
-        async def at(number: int, call: Call) -> Any:
-            reply, missing = await self.engines[number].raw_durably(operation, call.arguments, durable)
-            lacking.append(missing)
-            return reply
-
-        return await enqueue(self.partitions, Call(operation, arguments), at), next(filter(None, lacking), None)
 
     async def differences(self) -> list[str]:
         """See `Engine.differences`."""

@@ -99,14 +99,13 @@ async def _heartbeat(cluster: Partitions, call: Call) -> Any:
 # -- jobs and workers --------------------------------------------------------------------------------------------------
 
 
-async def enqueue(cluster: Partitions, call: Call, at: Callable[[int, Call], Awaitable[Any]] | None = None) -> Any:
-    """`at`: asks one partition."""
+async def _enqueue(cluster: Partitions, call: Call) -> Any:
     options, parts = await split(call.arguments, cluster.routes, len(cluster.engines))
     jobs = call.arguments[len(options) :]
 
     async def ask(number: int, indexes: list[int]) -> Any:
         sent = [argument for index in indexes for argument in jobs[2 * index : 2 * index + 2]]
-        reply = await (at or cluster.at)(number, Call("enqueue", [*options, *sent]))
+        reply = await cluster.at(number, Call("enqueue", [*options, *sent]))
         return list(zip(reply[::2], reply[1::2], strict=True))
 
     return [part for answer in await scattered("jobs", parts, ask) for part in answer]
@@ -245,6 +244,6 @@ async def _none(cluster: Partitions, call: Call) -> Any:
 WAYS: Mapping[str, Callable[[Partitions, Call], Awaitable[Any]]] = {
     "first": _first, "any": _any, "all": _all, "none": _none, "job": _job, "jobs": _jobs, "name": pages.by_name,
     "order": pages.interleaved, "turn": pages.in_turn, "tags": pages.tags, "heartbeat": _heartbeat, "pick": _pick,
-    "enqueue": enqueue, "finish": _finish, "register": _register, "schedule": _schedule, "constrain": _constrain,
+    "enqueue": _enqueue, "finish": _finish, "register": _register, "schedule": _schedule, "constrain": _constrain,
     "tick": _tick, "stats": _stats, "found": _found,
 }  # fmt: skip

@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 import msgpack
 
 from jqmaster.engine import replies, zones
-from jqmaster.engine.durable import Durable
 from jqmaster.engine.options import meant, seconds, unix
 from jqmaster.engine.packform import NIL
 from jqmaster.errors import Invalid
@@ -34,12 +33,6 @@ class Calling:
 
     async def raw(self, operation: str, *arguments: Argument) -> Any:
         """Run one operation; its reply as the script gives it: bytes, integers, lists, None."""
-        raise NotImplementedError
-
-    async def raw_durably(
-        self, operation: str, arguments: Sequence[Argument], durable: Durable
-    ) -> tuple[Any, str | None]:
-        """Run one operation, then wait for replicas: its reply, and what is lacking, if anything."""
         raise NotImplementedError
 
     async def call(self, operation: str, /, *arguments: Any, **named: Any) -> Any:

@@ -27,7 +27,6 @@ from jqmaster.connection.exchange import exchange
 from jqmaster.connection.pool import pool_at
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.calling import Argument, Spec, given, pack
-from jqmaster.engine.durable import Durable
 from jqmaster.engine.manifest import check_kept
 from jqmaster.engine.scripts import (
     FORMS,
@@ -157,20 +156,9 @@ class Engine(Operations):
     async def raw(self, operation: str, *arguments: Argument) -> Any:
         if self.observe is None:
             return await self._call(operation, arguments)
-        return await self._observed(operation, self._call(operation, arguments))
-
-    async def raw_durably(
-        self, operation: str, arguments: Sequence[Argument], durable: Durable
-    ) -> tuple[Any, str | None]:
-        reply, lacking = await self._observed(operation, self._call(operation, arguments, durable))
-        return reply, lacking
-
-    async def _observed(self, operation: str, calling: Awaitable[Any]) -> Any:
-        if self.observe is None:
-            return await calling
         started, code = time.perf_counter(), "ok"
         try:
-            return await calling
+            return await self._call(operation, arguments)
         except JQError as problem:
             code = problem.code
             raise
@@ -180,17 +168,14 @@ class Engine(Operations):
         finally:
             self.observe(operation, code, time.perf_counter() - started)
 
-    async def _call(self, script: str, arguments: Sequence[Argument], durable: Durable | None = None) -> Any:
+    async def _call(self, script: str, arguments: Sequence[Argument]) -> Any:
         again: _Again | None = None
         was_known = self._is_known
         while True:
             called = self._command(script, arguments)
             try:
-                async with plainly.within(self._timeout_s + (durable.timeout if durable else 0)):
-                    if durable:
-                        reply = await durable.call(self.redis, called, self.namespace)
-                    else:
-                        reply = await exchange(self.redis, *called)
+                async with plainly.within(self._timeout_s):
+                    reply = await exchange(self.redis, *called)
                 if not self._is_known or self._is_missed:
                     self._is_here(script)
                 return reply

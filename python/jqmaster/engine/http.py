@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgpack
 
 from jqmaster.connection.url import without_password
 from jqmaster.engine import replies
-from jqmaster.engine.calling import Argument, Spec, contract_of, given, packed
-from jqmaster.engine.durable import Durable
+from jqmaster.engine.calling import Argument, contract_of, given, packed
 from jqmaster.engine.engine import Operations
 from jqmaster.engine.http_connection import CONNECT_S, HttpConnections, NotSent
 from jqmaster.engine.packform import MSGPACK
-from jqmaster.engine.replies import Enqueued, Picked
+from jqmaster.engine.replies import Picked
 from jqmaster.engine.secret import shown
 from jqmaster.errors import (
     Conflict,
@@ -29,7 +26,6 @@ from jqmaster.errors import (
     Invalid,
     JQError,
     Lost,
-    NotDurable,
     NotFound,
     TooFast,
     Unauthorized,
@@ -95,15 +91,6 @@ class HttpEngine(Operations):
                 return _TAKEN.get(operation, 1)
             raise
 
-    async def enqueue(
-        self, jobs: Sequence[tuple[Spec, bytes]], *, request: str | None = None, durable: Durable | None = None
-    ) -> list[Enqueued]:
-        """As by the scripts; the server waits for replicas."""
-        asked = {} if durable is None else {"durable": asdict(durable)}
-        told = [({**spec, **asked}, argument) for spec, argument in jobs]
-        arguments = packed(contract_of("enqueue"), given(jobs=told, request=request))
-        return replies.enqueued(await self.raw("enqueue", *arguments))
-
     async def pick_waiting(self, wait_s: float, **wish: Any) -> Picked:
         """As `pick`, which waits for a job so many seconds."""
         return replies.picked(await self._raw("pick", packed(contract_of("pick"), given(**wish)), wait_s))
@@ -151,19 +138,6 @@ class HttpEngine(Operations):
                     raise Unavailable(f"{without_password(url)} answers {what}: is it a JQ server?")
                 return Answer(response.status, response.content, is_repeat)
 
-    @asynccontextmanager
-    async def stream(self, path: str, headers: Mapping[str, str]) -> AsyncIterator[AsyncIterator[bytes]]:
-        """An answer that goes on, piece by piece as it comes. Raises Unavailable when it is cut off."""
-        url = self._urls[0]
-        try:
-            async with self._connections.stream(url, path, headers) as (status, pieces):
-                if status >= 400:
-                    checked(status, b"".join([piece async for piece in pieces]))
-                yield pieces
-        except OSError as error:
-            tried = {without_password(url): str(error) or type(error).__name__}
-            raise _away(tried, error, "; the stream was cut off") from error
-
     async def close(self) -> None:
         """Close the connections. What is asked later raises Unavailable."""
         self._is_closed = True
@@ -200,8 +174,7 @@ def checked(status: int, content: bytes) -> bytes:
         code, message, field = refusal["code"], refusal["message"], refusal.get("field")
     except (ValueError, TypeError, KeyError, msgpack.UnpackException):
         code, message, field = "", f"the server answered {status}", None
-    if code == NotDurable.code:
-        raise NotDurable(message, refusal["job_ids"])
+
     if code == "VERSION":
         raise version_problem(message)
     if status in (502, 503, 504):

@@ -9,17 +9,18 @@ import functools
 import selectors
 import socket
 import ssl
+import time
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import aclosing, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 from jqmaster.connection import plainly
 
 CONNECT_S = 5.0
-SILENCE_S = 60.0  # a master that has nothing to send says so every 15 seconds
 MOST_IDLE = 32
+IDLE_S = 30.0  # then a connection may be closed: servers and proxies do so after a minute
 _MOST_HEAD = 1 << 16
 _PIECE = 1 << 16
 
@@ -62,23 +63,9 @@ class HttpConnections:
             finally:
                 if not is_kept:
                     connection.close()
+            connection.used_at = time.monotonic()
             self._idle.append((place, connection))
             return HttpResponse(status, content, fields.get("content-type", "").partition(";")[0])
-
-    @asynccontextmanager
-    async def stream(
-        self, url: str, path: str, headers: Mapping[str, str]
-    ) -> AsyncIterator[tuple[int, AsyncIterator[bytes]]]:
-        """The status of an answer that goes on, and its body piece by piece as it comes."""
-        place = _split(url)
-        connection = await self._connected(place, CONNECT_S)
-        connection.silence_s = SILENCE_S
-        try:
-            status, fields = await connection.ask(self._head(place, "GET", path, b"", headers))
-            async with aclosing(connection.pieces(fields)) as pieces:
-                yield status, pieces
-        finally:
-            connection.close()
 
     def close(self) -> None:
         while self._idle:
@@ -89,7 +76,7 @@ class HttpConnections:
         with suppress(IndexError):  # none is left, or another thread was quicker
             while True:
                 known, connection = self._idle.pop()
-                if known == place and connection.is_open():
+                if known == place and time.monotonic() - connection.used_at < IDLE_S and connection.is_open():
                     return connection
                 connection.close()
         kind = _MasterSocket if plainly.is_plain() else _MasterFlow
@@ -112,8 +99,7 @@ class MasterConnection:
 
     is_kept = False
     """Whether another request may follow."""
-    silence_s: float | None = None
-    """How long nothing may come; None where the request as a whole has a bound."""
+    used_at = 0.0
     _received = b""
 
     async def ask(self, request: bytes) -> tuple[int, Mapping[str, str]]:
@@ -131,7 +117,7 @@ class MasterConnection:
         fields = {name.lower(): value.strip() for name, _, value in pairs}
         return status, {**fields, "content-length": "0"} if status in (204, 304) else fields
 
-    async def pieces(self, fields: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
+    async def pieces(self, fields: Mapping[str, str]) -> AsyncIterator[bytes]:
         """The body. At its end the connection is free for another request, if the answer does not say otherwise."""
         if fields.get("transfer-encoding", "").lower() == "chunked":
             while size := _number((await self._until(b"\r\n")).partition(b";")[0], 16):
@@ -142,7 +128,7 @@ class MasterConnection:
             yield await self._exactly(_number(fields["content-length"], 10))
         else:
             yield self._received
-            while piece := await self._piece():
+            while piece := await self.receive():
                 yield piece
             return
         self.is_kept = fields.get("connection", "").lower() != "close" and not self._received
@@ -165,15 +151,9 @@ class MasterConnection:
         return whole[:count]
 
     async def _more(self) -> bytes:
-        if piece := await self._piece():
+        if piece := await self.receive():
             return piece
         raise OSError("the connection was closed")
-
-    async def _piece(self) -> bytes:
-        if self.silence_s is None:
-            return await self.receive()
-        async with plainly.within(self.silence_s):
-            return await self.receive()
 
     # -- its bytes --------------------------------------------------------------------------------
 
@@ -202,11 +182,11 @@ class _MasterSocket(MasterConnection):
         return cls(context.wrap_socket(connected, server_hostname=host) if context else connected)
 
     async def send(self, data: bytes) -> None:
-        self._socket.settimeout(min(plainly.left_s(), SILENCE_S))
+        self._socket.settimeout(plainly.left_s())
         self._socket.sendall(data)
 
     async def receive(self) -> bytes:
-        self._socket.settimeout(min(plainly.left_s(), SILENCE_S))
+        self._socket.settimeout(plainly.left_s())
         return self._socket.recv(_PIECE)
 
     def is_open(self) -> bool:

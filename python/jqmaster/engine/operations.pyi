@@ -111,8 +111,6 @@ class CallsByName(Calling):
         concurrency: int | None = ...,
         rate: Spec | None = ...,
         cost: float | str | None = ...,
-        order: Literal["strict"] | None = ...,
-        expires_in: float | timedelta | None = ...,
         shared: bool | None = ...,
         declared: str | None = ...,
     ) -> Document:
@@ -232,7 +230,7 @@ class CallsByName(Calling):
         worker: str,
         queues: str | Sequence[str],
         count: int | None = ...,
-        order: Literal["priority", "ordered", "round_robin", "shuffled"] | None = ...,
+        order: Literal["priority", "ordered", "round_robin"] | None = ...,
         without: Sequence[str] | None = ...,
         request: str | None = ...,
         wait: Spec | None = ...,

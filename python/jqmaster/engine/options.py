@@ -80,9 +80,6 @@ class JobOptions(TypedDict, total=False):
     notify: str | None
     """Where a master tells of its end. See docs/webhooks."""
     # end of options
-    durable: int | Mapping[str, Any] | None
-    """Enqueueing returns when so many replicas have it, or as `{"replicas": 1, "timeout": 1.0, "fsync": True}` says;
-    else it raises NotDurable. Not for schedules, and what follows a job."""
 
 
 class Changes(TypedDict, total=False):
@@ -141,8 +138,6 @@ class Limits(TypedDict, total=False):
     concurrency: int | None
     rate: Mapping[str, Any] | None
     cost: float | str | None
-    order: Literal["strict"] | None
-    expires_in: Seconds | None
     declared: str | None
     """What tells a program's declaration: nothing changes where it was declared the same before."""
 
@@ -205,12 +200,6 @@ def _check_values(options: Mapping[str, Any], about: str = "") -> None:
                 _check_value(_FIELDS[name], value)
             except (TypeError, ValueError) as error:
                 raise type(error)(f"{about}{error}") from None
-        elif (
-            name == "durable"
-            and value is not None
-            and (isinstance(value, bool) or not isinstance(value, int | Mapping))
-        ):
-            raise TypeError(f"{about}durable: expected how many replicas, or a map, got {value!r}")
 
 
 def check_arguments(operation: str, given: Mapping[str, Any]) -> None:

@@ -34,7 +34,7 @@ _WORD = re.compile("[\"']([A-Z]+)[\"']")
 _ALL = """script|load hget hmget hexists exists time ping ssubscribe sunsubscribe xread xrange xrevrange
     cluster|slots"""
 _BESIDE: dict[Role, str] = {
-    "pusher": "set pexpire wait", "worker": "bzpopmin pexpire",
+    "pusher": "pexpire", "worker": "bzpopmin pexpire",
     "admin": "function|load function|delete hset info",
 }  # fmt: skip
 

@@ -6,13 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Unpack
 
-from jqmaster.engine import replies, secret
-from jqmaster.engine.calling import Argument, Spec, contract_of, given, packed
-from jqmaster.engine.durable import Durable
+from jqmaster.engine import secret
+from jqmaster.engine.calling import Spec, given
 from jqmaster.engine.operations import CallsByName
 from jqmaster.engine.options import Bounds
 from jqmaster.engine.replies import Beat, Document, Enqueued, Note
-from jqmaster.errors import Conflict, JQError, NotDurable, NotFound, Unavailable
+from jqmaster.errors import Conflict, JQError, NotFound, Unavailable
 
 Holding = tuple[str, str]  # job id, token
 _AT_ONCE = 1000  # at most: each call is bounded by what it costs
@@ -22,24 +21,10 @@ _MOST_PROBLEM = 300
 class Operations(CallsByName):
     """What an engine, a cluster and a server have."""
 
-    async def enqueue(
-        self, jobs: Sequence[tuple[Spec, bytes]], *, request: str | None = None, durable: Durable | None = None
-    ) -> list[Enqueued]:
-        """Enqueue all of ``jobs``, (spec, argument) each, or none. ``request`` makes repeating harmless.
-
-        With ``durable`` it returns when replicas have them. Raises NotDurable when too few have in time.
-        """
-        arguments = packed(contract_of("enqueue"), given(jobs=jobs, request=request))
-        return replies.enqueued(await self.enqueue_packed(arguments, durable))
-
-    async def enqueue_packed(self, arguments: Sequence[Argument], durable: Durable | None) -> Any:
-        """As ``enqueue``, of what the script takes; its reply."""
-        if durable is None:
-            return await self.raw("enqueue", *arguments)
-        reply, lacking = await self.raw_durably("enqueue", arguments, durable)
-        if lacking:
-            raise NotDurable(f"enqueued, but {lacking}", replies.states(reply[::2]))
-        return reply
+    async def enqueue(self, jobs: Sequence[tuple[Spec, bytes]], *, request: str | None = None) -> list[Enqueued]:
+        """Enqueue all of ``jobs``, (spec, argument) each, or none. ``request`` makes repeating harmless."""
+        enqueued: list[Enqueued] = await self.call("enqueue", **given(jobs=jobs, request=request))
+        return enqueued
 
     async def beat(
         self, worker: str, jobs: Sequence[Holding] = (), *, notes: Mapping[Holding, Note] | None = None

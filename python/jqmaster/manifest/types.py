@@ -131,9 +131,6 @@ def type_of(text: str) -> Type:
     if re.fullmatch(r"[A-Z]\w*", text):
         return Type("document", text)
     words = tuple(text.split("|"))
-    if (len(words) > 1 or text in _ONE_WORD) and all(re.fullmatch(r"\w+", word) for word in words):
+    if len(words) > 1 and all(re.fullmatch(r"\w+", word) for word in words):
         return Type("choice", words=words)
     raise ValueError(f"there is no type {text}")
-
-
-_ONE_WORD = frozenset(("strict",))  # a choice of one

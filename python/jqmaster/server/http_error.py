@@ -7,7 +7,7 @@ from typing import Any
 
 import redis.exceptions
 
-from jqmaster.errors import JQError, NotDurable, Unavailable, Vanished
+from jqmaster.errors import JQError, Unavailable, Vanished
 
 # The engine's codes. VERSION is 503 and not 500: the server is well, its Redis is not (yet) what it serves.
 STATUS = {
@@ -21,15 +21,13 @@ STATUS = {
     "FULL": 429,
     "VERSION": 503,
     "UNAVAILABLE": 503,
-    "NOTDURABLE": 504,
     "INTERNAL": 500,
 }
 RETRY_AFTER_S = 1
 
 
 class HttpError(Exception):
-    """An answer that is an error. `field` names the part of the request at fault, in its own terms; `jobs` are
-    there nevertheless. `more`: headers."""
+    """An answer that is an error. `field` names the part of the request at fault, in its own terms; `more`: headers."""
 
     def __init__(
         self,
@@ -37,7 +35,6 @@ class HttpError(Exception):
         code: str,
         message: str,
         field: str | None = None,
-        jobs: Sequence[str] = (),
         more: Sequence[tuple[bytes, bytes]] = (),
     ) -> None:
         super().__init__(message)
@@ -45,7 +42,6 @@ class HttpError(Exception):
         self.code = code
         self.message = message
         self.field = field
-        self.jobs = jobs
         self._more = more
 
     def headers(self) -> list[tuple[bytes, bytes]]:
@@ -59,8 +55,6 @@ class HttpError(Exception):
         error: dict[str, Any] = {"code": self.code, "message": self.message}
         if self.field:
             error["field"] = self.field
-        if self.jobs:
-            error["job_ids"] = list(self.jobs)
         return {"error": error}
 
 
@@ -96,8 +90,7 @@ def from_engine(error: JQError, field: str | None) -> HttpError:
         message = _unavailable(error)
     elif field:
         message = f"{field}: {message}"
-    jobs = error.jobs if isinstance(error, NotDurable) else ()
-    return HttpError(status, error.code, message, field, jobs)
+    return HttpError(status, error.code, message, field)
 
 
 def _unavailable(error: Unavailable) -> str:

@@ -1,10 +1,9 @@
-"""A source of jobs at a JQ master."""
+"""A source of jobs at a JQ server."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from jqmaster.connection.wake import end
@@ -17,10 +16,8 @@ from jqmaster.worker.sources import POLL_S, STOP_TIMEOUT_S, EngineSource
 class HttpSource(EngineSource):
     """Talks to a JQ master. With several URLs the next one is tried when one does not answer."""
 
-    def __init__(
-        self, urls: str | Sequence[str], queues: Sequence[str], *, key: str | None = None, **options: Any
-    ) -> None:
-        self._http = _Insisting([urls] if isinstance(urls, str) else urls, key)
+    def __init__(self, urls: Sequence[str], queues: Sequence[str], *, key: str | None = None, **options: Any) -> None:
+        self._http = _Insisting(urls, key)
         super().__init__(self._http, queues, **options)
         self._background: set[asyncio.Task[None]] = set()
 
@@ -39,13 +36,6 @@ class HttpSource(EngineSource):
             self._background.add(task)
             task.add_done_callback(self._background.discard)
             raise
-
-    async def _take_back(self, spec: Mapping[str, Any]) -> None:
-        """The same token again gives the jobs that the cancelled request may have got."""
-        with contextlib.suppress(JQError):
-            jobs = (await self._http.pick(**spec)).jobs
-            if jobs:
-                await self.release([job.held for job in jobs])
 
 
 class _Insisting(HttpEngine):

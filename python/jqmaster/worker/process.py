@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import importlib
 import logging
 import logging.handlers
 import os
-import pickle
 import runpy
-import select
 import signal
-import socket
-import struct
 import sys
 import threading
+import time
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from contextvars import copy_context
+from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
@@ -33,13 +32,12 @@ from jqmaster.worker.threads import Threads, end_if_forked
 
 LOG_CHARACTERS = 32_000
 LOOK_S = 1.0
-OVER = "over"
-SIZE = struct.Struct("!I")  # before each message
+GRACE_S = 1.0  # for a function to learn that its job is given up, and to end by itself
 
 
 class ProcessCall(NamedTuple):
     """An attempt: of which task (`module`: its name, or the file of the program itself), and the server that its object
-    asks. `OVER` instead of a call says that the one that runs is given up."""
+    asks."""
 
     module: str
     job: Job
@@ -89,26 +87,29 @@ class _WorkerPipe:
         self.calls: SimpleQueue[ProcessCall | None] = SimpleQueue()
         self.notebook: Notebook | None = None
         """Of the job that runs."""
-        self._socket = socket.socket(fileno=fd)
+        self._connection = Connection(fd)
         self._worker = worker
         self._lock = threading.Lock()
         self._is_child = False
 
     def __call__(self, item: Any) -> None:
-        packed = pickle.dumps(item)
         if not self._is_child:
             with self._lock:
-                self._socket.sendall(SIZE.pack(len(packed)) + packed)
+                self._connection.send(item)
 
     def listen(self) -> None:
-        """Hear the worker. When it is gone, its jobs will run elsewhere: what runs here ends, and what it started."""
-        while (call := self._heard()) is not None:
-            if isinstance(call, ProcessCall):
-                self.calls.put(call)
-            elif self.notebook is not None:
-                self.notebook.end("it is given up")
+        """Hear the worker. When it lets go, or is gone, what runs here ends within `GRACE_S`, and what it started."""
+        with contextlib.suppress(EOFError, OSError):
+            while True:
+                # What a job of the worker has forked may keep the socket open without it.
+                while not self._connection.poll(LOOK_S):
+                    if os.getppid() != self._worker:
+                        raise EOFError
+                self.calls.put(self._connection.recv())
         self.calls.put(None)
         if self.notebook is not None:
+            self.notebook.end("it is given up")
+            time.sleep(GRACE_S)
             os.killpg(0, signal.SIGKILL)
 
     def leave(self) -> None:
@@ -117,25 +118,6 @@ class _WorkerPipe:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         logging.getLogger().handlers = [logging.StreamHandler()]
-
-    def _heard(self) -> Any:
-        """The next message; None when the worker has let go."""
-        head = self._received(SIZE.size)
-        body = head and self._received(SIZE.unpack(head)[0])
-        return pickle.loads(body) if body else None
-
-    def _received(self, count: int) -> bytes:
-        # What a job of the worker has forked may keep the socket open without it: so look at the parent, too.
-        received = b""
-        while len(received) < count:
-            readable, _, _ = select.select([self._socket], [], [], LOOK_S)
-            if not readable and os.getppid() == self._worker:
-                continue
-            piece = self._socket.recv(count - len(received)) if readable else b""
-            if not piece:
-                return b""
-            received += piece
-        return received
 
 
 class _LogToWorker(logging.handlers.QueueHandler):

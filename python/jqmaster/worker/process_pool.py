@@ -10,23 +10,25 @@ import asyncio
 import contextlib
 import logging
 import os
-import pickle
 import signal
 import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from multiprocessing.connection import Connection
 from typing import Any
 
 from jqmaster.engine.replies import Job, Note
 from jqmaster.worker import process
 from jqmaster.worker.ending import Ending
 from jqmaster.worker.notes import notebook_of
-from jqmaster.worker.process import SIZE, ProcessCall, ProcessReply
+from jqmaster.worker.process import GRACE_S, ProcessCall, ProcessReply
 
 END_S = 2.0
-GRACE_S = 1.0  # for a function to learn that its job is given up, and to end by itself
 LOOK_S = 0.5
+EXIT_S = 5.0  # from the end of its connection to its own
 _CODE = "import sys; sys.path[:] = {path!r}; from jqmaster.worker.process import serve; serve({fd}, {pid}, {levels!r})"
 
 
@@ -52,6 +54,8 @@ class ProcessPool:
         self._keeps = min(most, os.cpu_count() or 1)  # idle ones
         self._idle: list[_Process] = []
         self._others: set[_Process] = set()  # that are busy, or about to end
+        # One more for each that is given up and has not ended yet.
+        self._threads = ThreadPoolExecutor(2 * most, "process")
 
     async def run(self, module: str, job: Job, target: Any) -> Ending:
         """Run an attempt there, of a job of `module`; `target`: what the object that it is a job of is for. Raises
@@ -60,12 +64,14 @@ class ProcessPool:
         worker_process = idle.pop() if idle else _Process()
         self._idle = idle
         self._others.add(worker_process)
+        loop = asyncio.get_running_loop()
+        module = process.main_module() if module == "__main__" else module
+        call = ProcessCall(module, job, target)
         try:
-            module = process.main_module() if module == "__main__" else module
-            reply = await worker_process.call(ProcessCall(module, job, target))
+            reply = await loop.run_in_executor(self._threads, copy_context().run, worker_process.call, call)
         except asyncio.CancelledError:
-            worker_process.say(process.OVER)
-            asyncio.get_running_loop().call_later(GRACE_S, self._kill, worker_process)
+            worker_process.end()
+            loop.call_later(GRACE_S, self._kill, worker_process)
             raise
         except BaseException:
             self._kill(worker_process)  # it is dead, or as good as that
@@ -73,7 +79,7 @@ class ProcessPool:
         is_worn = self._jobs is not None and worker_process.calls >= self._jobs
         if is_worn or not reply.has_begun or len(self._idle) >= self._keeps:
             worker_process.end()
-            asyncio.get_running_loop().call_later(END_S, self._kill, worker_process)
+            loop.call_later(END_S, self._kill, worker_process)
         else:
             self._others.discard(worker_process)
             self._idle.append(worker_process)
@@ -88,6 +94,7 @@ class ProcessPool:
             worker_process.gone(deadline)
         for worker_process in list(self._others):
             self._kill(worker_process)
+        self._threads.shutdown(wait=False)
 
     def _kill(self, worker_process: _Process) -> None:
         self._others.discard(worker_process)
@@ -101,9 +108,8 @@ class _Process:
         self.calls = 0
         self._has_begun = False
         self._is_swept = False
-        self._ours, theirs = socket.socketpair()
-        self._ours.setblocking(False)
-        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        ours, theirs = socket.socketpair()
+        self._connection = Connection(ours.detach())
         levels = {name: logger.level for name, logger in logging.Logger.manager.loggerDict.items()
                   if isinstance(logger, logging.Logger) and logger.level}  # fmt: skip
         levels[""] = logging.getLogger().level
@@ -119,30 +125,24 @@ class _Process:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             theirs.close()
 
-    async def call(self, call: ProcessCall) -> ProcessReply:
-        """Run one job. Raises ProcessDied."""
+    def call(self, call: ProcessCall) -> ProcessReply:
+        """Run one job; it blocks. Raises ProcessDied."""
         self.calls += 1
-        if self._streams is None:
-            self._streams = await asyncio.open_connection(sock=self._ours)
-        self.say(call)
         try:
-            while not isinstance(item := pickle.loads(await self._heard()), ProcessReply):
+            self._connection.send(call)
+            while not isinstance(item := self._heard(), ProcessReply):
                 self._has_begun = True
                 _pass_on(call.job, *item)
         except (EOFError, OSError):
             what = "its process died" if self._has_begun else "its process died while it started, see its stderr"
-            raise ProcessDied(await self._exit_code(), what) from None
+            self.gone(time.monotonic() + EXIT_S)
+            raise ProcessDied(self._process.wait(), what) from None
         return item
 
-    def say(self, message: Any) -> None:
-        packed = pickle.dumps(message)
-        if self._streams is not None:
-            self._streams[1].write(SIZE.pack(len(packed)) + packed)
-
     def end(self) -> None:
-        """Let it go; it does what is to be done at its end. For one that is idle."""
-        with contextlib.suppress(OSError):
-            self._ours.shutdown(socket.SHUT_WR)
+        """Let it go: it does what is to be done at its end, if a job runs within `GRACE_S`."""
+        with contextlib.suppress(OSError), socket.fromfd(self._connection.fileno(), socket.AF_UNIX, 0) as ours:
+            ours.shutdown(socket.SHUT_WR)
 
     def gone(self, deadline: float) -> None:
         """Wait until it has ended, until `deadline`; then kill it."""
@@ -154,45 +154,24 @@ class _Process:
         """Whether it has ended; what it leaves behind is ended then."""
         if self._process.poll() is None:
             return False
-        self._sweep()
+        self.kill()
         return True
 
     def kill(self) -> None:
         """End it at once, and all it has started; whoever waits for `call` hears that it died."""
         self._process.kill()
-        self._sweep()
-        self._process.wait()
-        if self._streams is None:
-            self._ours.close()
-        else:
-            self._streams[1].close()
-
-    def _sweep(self) -> None:
-        """Kill its group. Once: the number may be another's some time after."""
-        if not self._is_swept:
+        if not self._is_swept:  # once: the number of its group may be another's some time after
             self._is_swept = True
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
 
-    async def _heard(self) -> bytes:
-        assert self._streams is not None
-        reader, _ = self._streams
-        while True:
-            try:
-                async with asyncio.timeout(LOOK_S):
-                    head = await reader.readexactly(SIZE.size)
-                return await reader.readexactly(SIZE.unpack(head)[0])
-            except TimeoutError:  # with a child of its own the socket stays open when the process has died
-                if self._process.poll() is not None:
-                    raise EOFError from None
-
-    async def _exit_code(self) -> int:
-        for _ in range(100):
-            if (code := self._process.poll()) is not None:
-                return code
-            await asyncio.sleep(0.05)
-        self.kill()
-        return self._process.wait()
+    def _heard(self) -> Any:
+        # With a child of its own the socket stays open when the process has died.
+        while not self._connection.poll(LOOK_S):
+            if self._process.poll() is not None and not self._connection.poll():
+                raise EOFError
+        return self._connection.recv()
 
 
 def _pass_on(job: Job, held: tuple[str, str] | None, item: Any) -> None:

@@ -1,4 +1,4 @@
-"""Where a worker's jobs come from, and where it says what became of them: Redis itself (a master: `http_source`)."""
+"""Where a worker's jobs come from, and where it says what became of them: Redis itself (a server: `http_source`)."""
 
 from __future__ import annotations
 
@@ -68,10 +68,6 @@ class EngineSource:
     def full_name(self) -> str:
         """Its name; and its id, if it is registered."""
         return self.name if self.worker == self.name else f"{self.name} ({self.worker})"
-
-    def stands_for(self, other: EngineSource) -> None:
-        """Be the same worker, by connections of its own."""
-        self.worker, self._is_listed = other.worker, other._is_listed
 
     def refuse(self, name: str) -> bool:
         """Take no jobs of this name from now on. False when another name had to be forgotten for it."""
@@ -155,8 +151,11 @@ class EngineSource:
         raise NotImplementedError
 
     async def _take_back(self, spec: Mapping[str, Any]) -> None:
-        """Give back what a pick brought whose answer was lost."""
-        raise NotImplementedError
+        """Give back what a pick brought whose answer was lost: the same request brings the same jobs."""
+        with contextlib.suppress(JQError):
+            jobs = (await self._engine.pick(**spec)).jobs
+            if jobs:
+                await self.release([job.held for job in jobs])
 
 
 class RedisSource(EngineSource):
@@ -206,9 +205,6 @@ class RedisSource(EngineSource):
 
     async def _wait(self, spec: dict[str, Any]) -> list[Job]:
         return replies.picked(await self._waiting.pick(spec, POLL_S)).jobs
-
-    async def _take_back(self, spec: Mapping[str, Any]) -> None:
-        await self._waiting.take_back(spec)
 
 
 async def hear(subscriptions: Subscriptions, channel: str, on_message: Callable[[str], None]) -> None:

@@ -16,8 +16,7 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from jqmaster.worker.slots import Running
-from jqmaster.worker.sources import EngineSource
-from jqmaster.worker.worker import HANDOVER_S, Worker
+from jqmaster.worker.worker import Worker
 
 T = TypeVar("T")
 
@@ -25,7 +24,6 @@ log = logging.getLogger("jqmaster.worker")
 
 LOOK_S = 0.25
 LEAVE_S = 1.5  # beyond the grace: to give back what still runs, and for lifespans
-SAY_S = 1.0
 STACK_FRAMES = 8
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -36,8 +34,6 @@ class Watchdog:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, stop: Callable[[], object], grace_s: float) -> None:
         self.worker: Worker | None = None
-        self.another: Callable[[], EngineSource]
-        """Makes a source with connections of its own, for when the loop of the worker's is blocked."""
         self._loop = loop
         self._stop = stop
         self._grace_s = grace_s
@@ -110,20 +106,8 @@ class Watchdog:
     def _end(self) -> None:
         running = [] if self.worker is None else self.worker.running
         jobs = ", ".join(map(_named, running))
-        log.error("the worker could not stop in time, and ends now%s", jobs and f"; given back: {jobs}")
-        try:
-            if self.worker is not None and running:
-                asyncio.run(self._give_back(self.worker, running))
-        except Exception as error:
-            log.error("giving back failed, leases will run out: %r", error)
+        log.error("the worker could not stop in time, and ends now%s", jobs and f"; leases run out of {jobs}")
         os._exit(self._code)
-
-    async def _give_back(self, worker: Worker, running: list[Running]) -> None:
-        async with asyncio.timeout(SAY_S):
-            source = self.another()
-            source.stands_for(worker.source)
-            await source.release([attempt.job.held for attempt in running], delay=HANDOVER_S, hold={"*": HANDOVER_S})
-            await source.stop()
 
     def _look(self) -> None:
         """Whether the loop turns, as long as there are leases to renew."""

@@ -1,22 +1,19 @@
 """A worker: runs functions for jobs, renews their leases, reports what became of them.
 
-Where jobs come from is a source (`sources`: straight from Redis; `http_source`: from a master; `push`: the master
-brings them). The life of a job here is the same for all: start, heartbeat, outcome, report.
+Where jobs come from is a source (`sources`: straight from Redis, or from a server; `push`: the server brings them).
+The life of a job here is the same for all: start, heartbeat, outcome, report.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import inspect
 import logging
 import os
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
-
-import msgpack
 
 from jqmaster.connection.wake import backoff_s, end
 from jqmaster.engine import tracing
@@ -26,7 +23,7 @@ from jqmaster.server import logs
 from jqmaster.worker import ending as endings
 from jqmaster.worker.beats import Heartbeats
 from jqmaster.worker.ending import Ending, Outcome, Release
-from jqmaster.worker.failure import JobFailed, summary
+from jqmaster.worker.failure import summary
 from jqmaster.worker.notes import JobStopped, Notebook
 from jqmaster.worker.reports import Reports
 from jqmaster.worker.slots import Running, Slots
@@ -58,24 +55,23 @@ class Function(NamedTuple):
 class Worker:
     """Runs jobs, `concurrency` at a time. `run` until told to stop.
 
-    `functions` maps names of jobs to what runs them; bare ones take the argument and return the result, plain ones of
-    these run in `threads`; one that runs on when its job was given up keeps its slot.
-    `on_outcome(outcome, state)` is called for every answer to a report.
+    `functions` maps names of jobs to what runs them, some of it in `threads`; one of these that runs on when its job
+    was given up keeps its slot. `on_outcome(outcome, state)` is called for every answer to a report.
     """
 
     def __init__(
         self,
-        functions: Mapping[str, Function | Callable[[Any], Any]],
+        functions: Mapping[str, Function],
         source: EngineSource,
+        threads: Threads,
         *,
         concurrency: int = 8,
         fetches: bool = True,
         drain_timeout_s: float = STOP_TIMEOUT_S,
         on_outcome: Callable[[Outcome, str], None] | None = None,
-        threads: Threads | None = None,
     ) -> None:
-        self._threads = threads or Threads(concurrency)
-        self.functions = {name: _function(function, self._threads) for name, function in functions.items()}
+        self.functions = functions
+        self._threads = threads
         self.slots = Slots(concurrency)
         self.trouble = Trouble()
         self.source = source
@@ -293,22 +289,6 @@ class Worker:
             log.warning("cannot report some outcomes, their leases will run out: %r", error)
 
 
-def _function(function: Function | Callable[[Any], Any], threads: Threads) -> Function:
-    """A bare one gets the job's argument."""
-    if isinstance(function, Function):
-        return function
-    bare, is_async = function, inspect.iscoroutinefunction(function)
-
-    async def call(job: Job) -> Any:
-        try:
-            argument: Any = msgpack.unpackb(job.argument, strict_map_key=False)
-        except (ValueError, TypeError, msgpack.UnpackException) as error:
-            raise JobFailed(f"the argument cannot be read: {error}", retry=False) from error
-        return await endings.returned(await (bare(argument) if is_async else threads.run(bare, argument)))
-
-    return Function(call)
-
-
 async def _uncancelled(running: Running) -> None:
     """A job that cancelled the task it ran in has ended; what the worker does next in it goes on."""
     if running.notes.over is not None:
@@ -319,8 +299,3 @@ async def _uncancelled(running: Running) -> None:
             await asyncio.sleep(0)
     if running.notes.over is not None:  # the worker cancelled it meanwhile
         raise asyncio.CancelledError
-
-
-def queues_for(functions: Mapping[str, Any], queues: Iterable[str] | None) -> list[str]:
-    """The queues to work on: those given, or those that jobs of these names wait in by default."""
-    return list(queues) if queues else sorted(functions)

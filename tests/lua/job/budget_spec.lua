@@ -209,27 +209,4 @@ describe("a call that finds much to do #once", function()
       end)
     end
   end)
-
-  it("keeps the place of a job that fails before a new constraint in strict order counted it", function()
-    jq:enqueue_many({ name = "a", timeout = LONG_S, retry_base = 1, retry_jitter = 0 }, 600)
-    local jobs = jq:start({ queues = "a", count = 600 })
-    jq:constrain({ id = "c", concurrency = 1, order = "strict" }, { name = "a" })
-    assert.is_true(jq:constraint("c").running < 600)
-    assert.are.equal("retrying", jq:fail(jobs[600]))
-    assert.are.equal("queued", jq:release(jobs[599]))
-    jq:settle()
-    assert.are.equal(600, jq:constraint("c").running)
-    local waiting = jq:enqueue({ name = "a", priority = -1 })
-    for i = 1, 598 do
-      jq:succeed(jobs[i])
-    end
-    jq:pass(1)
-    local again = jq:start({ queues = "a", count = 3 })
-    assert.are.equal(2, #again)
-    for _, job in ipairs(again) do
-      assert.are_not.equal(waiting, job.id)
-      jq:succeed(job)
-    end
-    assert.are.same({ waiting }, jq:start_ids("a"))
-  end)
 end)

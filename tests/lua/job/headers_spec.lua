@@ -27,11 +27,4 @@ describe("a job's headers", function()
     assert.are.same(first, jq:call(unpack(offer(nil))))
     jq:refuses("CONFLICT request", unpack(offer(TRACE, "b")))
   end)
-
-  it("have at most 1024 bytes, with their names", function()
-    local most = { k = string.rep("v", 1023) }
-    assert.are.same(most, jq:get(enqueue(most)).headers)
-    jq:refuses("INVALID jobs[0].headers: expected at most", "enqueue",
-      { name = "a", headers = { kk = string.rep("v", 1023) } }, NIL)
-  end)
 end)

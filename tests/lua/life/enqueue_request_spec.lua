@@ -8,18 +8,6 @@ describe("enqueue", function()
   local jq = space.each()
 
   describe("request", function()
-    it("repeated gives the same reply and enqueues nothing", function()
-      local first = jq:call("enqueue", { request = "r" }, { name = "a" }, NIL, { name = "b" }, NIL)
-      local second = jq:unchanged(function()
-        return jq:call("enqueue", { request = "r" }, { name = "a" }, NIL, { name = "b" }, NIL)
-      end)
-      assert.are.same(first, second)
-    end)
-    it("with other arguments is a conflict", function()
-      jq:call("enqueue", { request = "r" }, { name = "a" }, NIL)
-      jq:refuses("CONFLICT request: this token was used with other arguments", "enqueue", { request = "r" },
-        { name = "b" }, NIL)
-    end)
     it("tells two batches apart that have the same bytes in a row", function()
       jq:call("enqueue", { request = "r" }, { name = "a" }, "\195\195")
       jq:refuses("CONFLICT request", "enqueue", { request = "r" }, { name = "a" }, "\195", { name = "a" },

@@ -1,4 +1,3 @@
-local keys_of = require "support.keys"
 local msgpack = require "support.msgpack"
 local space = require "support.space"
 
@@ -8,7 +7,6 @@ describe("enqueue", function()
   local jq = space.each()
 
   describe("a job", function()
-
     it("takes every field at its limits", function()
       for _, spec in ipairs({
         { name = "n", priority = -2147483648 }, { name = "n", priority = 2147483647 },
@@ -31,19 +29,6 @@ describe("enqueue", function()
     end)
   end)
 
-  describe("an argument", function()
-    local function survives(blob)
-      jq:enqueue("mail", blob)
-      assert.are.equal(blob, jq:take("mail").blob)
-    end
-    it("may hold bin, ext and numbers beyond 2^53", function()
-      survives("\147\196\3abc\212\1x\207\255\255\255\255\255\255\255\255")
-    end)
-    it("keeps integers in a wider form than they need", function()
-      survives("\211\0\0\0\0\0\0\0\1")
-    end)
-  end)
-
   describe("ids", function()
     it("stay in order when the clock is set back", function()
       local first = jq:enqueue("a")
@@ -61,39 +46,6 @@ describe("enqueue", function()
         assert.is_nil(seen[id])
         seen[id] = true
       end
-    end)
-    it("do not repeat when a failover lost the last of them", function()
-      local id = jq:enqueue("a")
-      local keys = keys_of(jq.name)
-      local last = jq:redis("GET", keys.SEQ)
-      jq:pass(0.001)
-      local lost = jq:enqueue("a")
-      jq:redis("SET", keys.SEQ, last)
-      jq:pass(0.001)
-      local later = jq:enqueue("a")
-      assert.is_true(id < lost and lost < later)
-    end)
-  end)
-
-  describe("expires_in", function()
-    local function reason(id)
-      local document = jq:get(id)
-      return document.status, document.reason
-    end
-    it("counts from enqueueing, however late the job became due", function()
-      local id = jq:enqueue({ name = "a", expires_in = 10, delay = 9 })
-      jq:pass(9)
-      jq:settle()
-      assert.are.equal("queued", jq:status(id))
-      jq:pass(1)
-      jq:settle()
-      assert.are.equal("error", jq:status(id))
-    end)
-    it("ends a job that is due at the same moment", function()
-      local id = jq:enqueue({ name = "a", expires_in = 10, delay = 10 })
-      jq:pass(10)
-      jq:settle()
-      assert.are.same({ "error", "expired" }, { reason(id) })
     end)
   end)
 

@@ -35,12 +35,5 @@ describe("finish", function()
       first[2].next_ms = 0 -- nobody has looked for more
       assert.are.same(first, again)
     end)
-    it("ends the attempts first, so that a registered worker has its room", function()
-      local worker = jq:register({ queues = "a", url = "http://w/" })
-      jq:enqueue_all("a", "a")
-      local job = jq:assign()[1]
-      jq:call("finish", { worker = worker, pick = { queues = "a" } }, outcome(job), NIL)
-      assert.are.same({ 1, "full" }, { jq:worker(worker).held, jq:worker(worker).state })
-    end)
   end)
 end)

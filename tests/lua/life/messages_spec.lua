@@ -1,4 +1,3 @@
-local msgpack = require "support.msgpack"
 local space = require "support.space"
 
 -- A report must not fail by the words of an error: what a program said is kept as far as it is text.
@@ -19,11 +18,6 @@ describe("the message of", function()
   local function taken(track)
     jq:enqueue({ name = "a", max_retry = 0, track = track })
     return jq:take("a")
-  end
-
-  local function last_message(id)
-    local events = msgpack.unpack(jq:call("history", id)).events
-    return events[#events].message
   end
 
   it("a failure is kept as text", function()
@@ -52,14 +46,6 @@ describe("the message of", function()
       local shown = jq:get(job.id).progress_message
       assert.are.equal(kept, shown:sub(1, #kept))
       assert.is_true(#shown == 1024 or #shown == 1023)
-      jq:cancel(job.id)
-    end
-  end)
-  it("a release is kept as text", function()
-    for message, kept in pairs(KEPT) do
-      local job = taken()
-      jq:call("release", { worker = "worker", jobs = { jq:held(job) }, message = message })
-      assert.are.equal(kept ~= "" and kept or nil, last_message(job.id))
       jq:cancel(job.id)
     end
   end)

@@ -114,26 +114,4 @@ describe("conditions to look at #once", function()
     until next_ms ~= 0
     assert.is_true(made == 20 and calls >= 10)
   end)
-  it("of jobs that run end a step of a new constraint", function()
-    local argument = constrain(0, 90)
-    local match, list = {}, { "a\0b" }
-    for i = 2, 900 do
-      list[i] = "x" .. i
-    end
-    for i = 1, 90 do
-      match["argument.f" .. i] = { ne = "none" }
-    end
-    match["argument.x"] = list
-    for _ = 1, 30 do
-      jq:enqueue("a", argument)
-    end
-    jq:pick({ queues = "a", count = 30 })
-    jq:constrain({ id = "c", concurrency = 1000 }, match)
-    local steps = 1
-    while jq:redis("EXISTS", jq.name .. ":changes") == 1 do
-      jq:tick()
-      steps = steps + 1
-    end
-    assert.is_true(steps >= 5, steps)
-  end)
 end)

@@ -28,9 +28,6 @@ describe("a constraint with rate", function()
       period = function()
         limit({ limit = 2, period = 20 })
       end,
-      smooth = function()
-        limit({ limit = 2, period = 10, smooth = true })
-      end,
       cost = function()
         limit({ limit = 2, period = 10 }, { cost = 2 })
       end,

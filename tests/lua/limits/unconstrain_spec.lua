@@ -45,7 +45,7 @@ describe("unconstrain", function()
     end
 
     local function constrain()
-      jq:constrain({ id = "c", by = "argument.v", concurrency = 1, order = "strict",
+      jq:constrain({ id = "c", by = "argument.v", concurrency = 1,
         rate = { limit = 50, period = 10 } }, { name = "a" })
       jq:constrain({ id = "d", concurrency = 30 }, { tags = "x" })
       jq:constrain({ id = "e", rate = { limit = 500, period = 10 }, cost = 2 }, { queue = "a" })

@@ -61,29 +61,6 @@ describe("pick", function()
     end)
   end)
 
-  describe("order = shuffled", function()
-    it("does not always begin with the same entry", function()
-      for _, name in ipairs({ "a", "b", "c" }) do
-        jq:enqueue_many({ name = name }, 40)
-      end
-      local seen = {}
-      for _ = 1, 40 do
-        seen[jq:take({ queues = { "a", "b", "c" }, order = "shuffled" }).name] = true
-      end
-      assert.are.same({ a = true, b = true, c = true }, seen)
-    end)
-  end)
-
-  describe("queues", function()
-    it("may be 100", function()
-      local names = {}
-      for i = 1, 100 do
-        names[i] = "q" .. i
-      end
-      assert.are.same({ jq:enqueue("q100") }, jq:pick_ids(names))
-    end)
-  end)
-
   describe("count", function()
     it("of 1000 may come from many queues", function()
       for i = 1, 40 do
@@ -94,14 +71,6 @@ describe("pick", function()
       for i = 2, 1000 do
         assert.is_true(picked[i - 1] < picked[i])
       end
-    end)
-  end)
-
-  describe("next_ms", function()
-    it("is 0 when more is due than a pick moves", function()
-      jq:enqueue_many({ name = "a", delay = 1 }, 150)
-      jq:pass(1)
-      assert.are.equal(0, jq:pick("b").next_ms)
     end)
   end)
 

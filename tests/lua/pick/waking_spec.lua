@@ -48,13 +48,11 @@ describe("many workers under constraints #once", function()
     end
     local spec = { id = id, concurrency = math.random(3) }
     if dice <= 3 then
-      spec.rate = { limit = math.random(3), period = math.random(1, 40) / 10, smooth = math.random(2) == 1 }
+      spec.rate = { limit = math.random(3), period = math.random(1, 40) / 10 }
       spec.concurrency = dice == 2 and spec.concurrency or nil
     end
     if math.random(3) == 1 then
       spec.by = "argument.v"
-    elseif math.random(4) == 1 then
-      spec.concurrency, spec.order = 1, "strict"
     end
     jq:constrain(spec, id == "z" and { queue = "mail.*" } or { tags = id })
   end

@@ -28,19 +28,6 @@ describe("workers", function()
     assert.are.same(made, all)
   end)
 
-  describe("the state", function()
-    for _, why in ipairs({ "busy", "unreachable" }) do
-      it("is " .. why .. " when it said so", function()
-        local worker = jq:register({ url = "http://w/" })
-        jq:call("refuse", { worker = worker, jobs = {}, why = why })
-        assert.are.equal(why, jq:worker(worker).state)
-        jq:pass(1)
-        jq:tick()
-        assert.are.equal("ready", jq:worker(worker).state)
-      end)
-    end
-  end)
-
   it("drops each when it was silent for worker_ttl, however lively the others are", function()
     jq:register({})
     jq:pass(20)

@@ -54,20 +54,6 @@ describe("events", function()
     }, stream())
     assert.are.same({ ">queued", "queued>running", "running>done" }, changes())
   end)
-  it("tell of an attempt that lapsed and the next, which one pick brings about", function()
-    jq:set({ retry_base = 0 })
-    jq:enqueue("a")
-    jq:pick({ worker = "first", queues = "a" })
-    jq:pass(31)
-    assert.are.equal(2, jq:pick({ worker = "second", queues = "a" })[1].attempt)
-    local last = {}
-    for i, event in ipairs(stream()) do
-      last[i] = event.state .. " " .. event.attempt .. " " .. event.worker
-    end
-    assert.are.same({
-      "queued 0 ", "running 1 first", "retrying 1 first", "queued 1 first", "running 2 second",
-    }, last)
-  end)
   it("say nothing of what clients cannot see", function()
     jq:enqueue({ name = "a", keep_result = true })
     jq:succeed(jq:take("a"))

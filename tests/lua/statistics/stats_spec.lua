@@ -121,19 +121,6 @@ describe("stats", function()
       jq:enqueue_all("a", "b", { name = "b", queue = "a" }, { name = "b", queue = "a" }, { name = "c", queue = "a" },
         { name = "a", queue = "b" })
     end)
-    it("tells them apart when it was folded", function()
-      fold()
-      counted({ enqueued = 4 }, { queue = "a" })
-      counted({ enqueued = 2 }, { queue = "b" })
-      counted({ enqueued = 3 }, { name = "b" })
-      counted({ enqueued = 2 }, { name = "a" })
-      counted({ enqueued = 1 }, { name = "c" })
-      counted({ enqueued = 1 }, { queue = "a", name = "a" })
-      counted({ enqueued = 2 }, { queue = "a", name = "b" })
-      counted({ enqueued = 1 }, { queue = "b", name = "a" })
-      assert.are.same({}, documents({ queue = "c" }))
-      assert.are.same({}, documents({ queue = "b", name = "c" }))
-    end)
   end)
 
   it("tells minutes, hours and days apart, and from when to when", function()
@@ -158,29 +145,6 @@ describe("stats", function()
     local none = { count = 0, mean = 0, deviation = 0, min = 0, max = 0, p50 = 0, p90 = 0, p95 = 0, p99 = 0 }
     assert.are.same(none, documents({ by = "day", brief = true })[1].run)
     assert.are.same(space.with(none, { histogram = {} }), documents({ by = "minute" })[1].run)
-  end)
-  it("tells waits and runs of each minute", function()
-    for minute = 0, 2 do
-      jq:set_clock(START_MS + minute * MINUTE_MS)
-      for _ = 1, 3 do
-        jq:enqueue({ name = "b", queue = "a" })
-        jq:pass(minute)
-        local job = jq:take("a")
-        jq:pass(2)
-        jq:succeed(job)
-        if minute == 1 then
-          fold() -- what the log has, and what the buckets have
-        end
-      end
-    end
-    for _, spec in ipairs({ { queue = "a" }, { name = "b" }, { queue = "a", name = "b" }, {} }) do
-      local found = documents(space.with(spec, { by = "minute" }))
-      for minute = 0, 2 do
-        local wait, run = found[minute + 1].wait, found[minute + 1].run
-        assert.are.same({ 3, 1000 * minute, 1000 * minute }, { wait.count, wait.p50, wait.p99 })
-        assert.are.same({ 3, 2000, { { 2116, 3 } } }, { run.count, run.p95, run.histogram })
-      end
-    end
   end)
   it("knows mean and deviation exactly, percentiles to a fifth", function()
     math.randomseed(3)

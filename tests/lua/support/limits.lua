@@ -14,7 +14,7 @@ function M.at_once(jq)
 end
 
 --- Starts limited in time.
----@return function limit(rate, more, match) rate as {limit, period, smooth?}
+---@return function limit(rate, more, match) rate as {limit, period}
 ---@return function enqueue(count) jobs whose leases outlast every window here
 ---@return function starts_at(...) how many start at each of these moments, in seconds since the beginning
 function M.in_time(jq)

@@ -56,7 +56,7 @@ def test_help_is_quick() -> None:
 
 @pytest.mark.parametrize(
     ("line", "offered"),
-    [(["qu"], ["queues"]), (["queues", "pu"], ["purge"]), (["jobs", "--status", "re"], ["retrying"])],
+    [(["qu"], ["queues"]), (["queues", "re"], ["resume"]), (["jobs", "--status", "re"], ["retrying"])],
 )
 def test_bash_completes(line: list[str], offered: list[str], tmp_path: Path, call: Callable[..., Said]) -> None:
     script = tmp_path / "completion.bash"
@@ -87,16 +87,15 @@ def test_load_prints_what_it_loaded(redis_url: str, namespace: str) -> None:
         (["queues", "--url", "http://127.0.0.1:1", "--namespace", "{a}"], 2, "namespace {a} applies to Redis only"),
         (["import", "/nowhere/file", "--redis", "unix:///x"], 1, "/nowhere/file"),
         (["load", "--redis", "unix:///nowhere/redis.sock"], 4, "/nowhere/redis.sock"),
-        (["work", "copyreg:dispatch_table"], 2, "either --url or --redis"),
         (["work", "nowhere:X", "--url", "http://x"], 2, "nowhere"),
-        (["work", "os:sep", "--url", "http://x"], 2, "a map of job names"),
+        (["work", "os:sep", "--url", "http://x"], 2, "expected a JQ object"),
         (["work", "os:sep", "--url", "http://x", "--concurrency", "0"], 2, "Must be >= 1"),
         (["work", "os:sep", "--url", "http://x", "--queues", "a,,b"], 2, "expected names with commas between"),
         (["work", "os:sep", "--url", "http://x", "--redis", "unix:///x"], 2, "--url or --redis, not both"),
         (["enque", "a"], 2, 'Did you mean "enqueue"?'),
         (["find", "a"], 2, 'Did you mean "jobs"?'),
-        (["queues", "paus", "a"], 2, "no such command: queues paus; did you mean pause?"),
-        (["queues", "--sor", "a"], 2, "Did you mean --sort?"),
+        (["queues", "paus", "a"], 2, "unexpected argument: a"),
+        (["jobs", "--queu", "a"], 2, "Did you mean --queue?"),
         (["work", "a:b", "c:d"], 2, "unexpected argument: c:d\nSee jqmaster work --help"),
     ],
 )
@@ -123,19 +122,15 @@ def divide(a, b=0):
     if b == 1: raise JobFailed("expected")
     return a / b
 jq.job(name="divide")(divide)
-FUNCTIONS = {"divide": lambda argument: divide(*argument)}
 """
 
 
-@pytest.mark.parametrize("what", ["jq", "FUNCTIONS"])
-def test_a_worker_says_where_a_job_failed_and_when_for_good(
-    what: str, redis_url: str, namespace: str, tmp_path: Path
-) -> None:
+def test_a_worker_says_where_a_job_failed_and_when_for_good(redis_url: str, namespace: str, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
     where = ["--redis", redis_url, "--namespace", namespace]
     jq = JQ(redis_url, namespace=namespace)
     retried = jq.enqueue("divide", [1], max_retry=1, retry_base=0.01)
-    with Process("jqmaster", "work", f"program:{what}", *where, ready="for good", folder=tmp_path) as worker:
+    with Process("jqmaster", "work", "program:jq", *where, ready="for good", folder=tmp_path) as worker:
         lines = worker.text.splitlines()
         assert sum(line == "ZeroDivisionError: division by zero" for line in lines) == 2
         assert sum("return a / b" in line for line in lines) == 2

@@ -49,13 +49,13 @@ def test_a_key_is_created_listed_and_revoked(cli_: Cli) -> None:
     key_id, _ = secret.parse(made.out.strip()) or pytest.fail(made.out)
     assert f"key {key_id} of ann" in made.err
     shown = cli_.ok("keys").out
-    assert all(word in shown for word in (key_id, "ann", "pusher, viewer", "mail.*", "2.5/s"))
+    assert all(word in shown for word in (key_id, "ann", "pusher, viewer", "mail.*", "2.5"))
     [document] = cli_.ok("keys", "--json").documents
     assert document["roles"] == ["pusher", "viewer"] and "digest" not in document
     assert document["expires_ms"] - document["created_ms"] == 90 * 86_400_000
-    assert cli_.ok("keys", "revoke", key_id).out == f"revoked {key_id}\n"
+    assert cli_.ok("call", "revoke", key_id).out == "done\n"
     assert cli_.ok("keys").out.startswith("there are no keys")
-    assert cli_.run("keys", "revoke", key_id).code == 3
+    assert cli_.run("call", "revoke", key_id).code == 3
 
 
 class TestTheKeyOfTheCommandLine:
@@ -102,8 +102,8 @@ class TestTheKeyOfTheCommandLine:
         while keyed.master.keyring.count < 2 and time.monotonic() < deadline:
             time.sleep(0.01)
         monkeypatch.setenv("JQ_KEY", made["key"])
-        assert call("queues", "set", "mail", "max_waiting=5", "--new", "--url", keyed.url).code == 0
-        refused = call("config", "set", "done_max=5", "--url", keyed.url)
+        assert call("call", "queue", "mail", "--max-waiting", "5", "--url", keyed.url).code == 0
+        refused = call("call", "config", "--set", "done_max=5", "--url", keyed.url)
         assert refused.code == 1 and "needs a key with the role admin" in refused.err
         who = [one["actor"] for one in JQ(keyed.url, key=key).each("trail")]
         assert who == ["bob", "root", ME]

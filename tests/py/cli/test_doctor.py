@@ -3,95 +3,47 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from cli_support import Cli, call, straight  # noqa: F401 (fixtures)
-from jqmaster.doctor import doctor, redis_side
-from jqmaster.doctor.redis_side import Server
-from jqmaster.engine.engine import Engine
-from settable import SettableEngine
+from jqmaster.cli.doctor import asked, of_redis
+from jqmaster.engine.engine import Engine, connect
 
 NIL = b"\xc0"
-
-
-async def test_alerts_of_the_namespace_are_findings(settable: SettableEngine) -> None:
-    [well] = [one for one in await doctor.look(settable) if one["kind"] == "alerts"]
-    assert well["level"] == "ok"
-    await settable.enqueue([({"name": "mail"}, NIL)] * 3)
-    await settable.advance(60)
-    [first, *_] = await doctor.look(settable)
-    assert (first["kind"], first["level"], first["queue"]) == ("unserved", "problem", "mail")
-    assert first["since_ms"] == settable.now_ms - 60_000
-    assert "3 jobs" in first["text"] and "Start a worker" in first["advice"]
-
-
-WELL = Server(
-    0, 5.0, own="1", current="1", config={"save": "3600 1"},
-    info={"redis_version": "7.2.4", "maxmemory_policy": "noeviction", "used_memory": 10, "maxmemory": 100,
-          "aof_enabled": 1, "role": "master"},
-)  # fmt: skip
+WELL = {"maxmemory_policy": "noeviction", "used_memory": 10, "maxmemory": 100, "aof_enabled": 1, "role": "master"}
 
 
 def test_a_redis_that_is_well() -> None:
-    assert {one["level"] for one in redis_side.findings(WELL)} == {"ok"}
+    assert list(of_redis(WELL, "3600 1", 0.005)) == []
 
 
 @pytest.mark.parametrize(
-    ("changes", "check", "level"),
+    ("info", "save", "ahead_s", "kind", "level"),
     [
-        ({"info": {"redis_version": "6.2.0"}}, "redis", "problem"),
-        ({"info": {"maxmemory_policy": "allkeys-lru"}}, "eviction", "problem"),
-        ({"info": {"used_memory": 85}}, "memory", "warning"),
-        ({"info": {"used_memory": 99}}, "memory", "problem"),
-        ({"info": {"aof_last_write_status": "err"}}, "persistence", "problem"),
-        ({"info": {"aof_enabled": 0}}, "persistence", "note"),
-        ({"info": {"aof_enabled": 0}, "config": {"save": ""}}, "persistence", "warning"),
-        ({"info": {"role": "slave"}}, "role", "problem"),
-        ({"ahead_ms": -2000.0}, "clock", "warning"),
-        ({"ahead_ms": 60_000.0}, "clock", "problem"),
-        ({"trouble": "VERSION older"}, "scripts", "problem"),
-        ({"current": "0"}, "scripts", "note"),
-        ({"current": None}, "scripts", "warning"),
-        ({"form": "scripts"}, "form", "note"),
-        ({"form": "scripts", "wants": "functions"}, "form", "problem"),
-        ({"slow": [(0, 150.0, "EVALSHA")]}, "slow", "warning"),
+        ({"maxmemory_policy": "allkeys-lru"}, "", 0, "eviction", "problem"),
+        ({"used_memory": 85}, "", 0, "memory", "warning"),
+        ({"used_memory": 99}, "", 0, "memory", "problem"),
+        ({"aof_last_write_status": "err"}, "", 0, "persistence", "problem"),
+        ({"aof_enabled": 0}, "3600 1", 0, "persistence", "note"),
+        ({"aof_enabled": 0}, "", 0, "persistence", "warning"),
+        ({"role": "slave"}, "", 0, "role", "problem"),
+        ({}, "", -2, "clock", "warning"),
+        ({}, "", 60, "clock", "problem"),
     ],
 )
-def test_a_redis_that_is_not(changes: dict, check: str, level: str) -> None:
-    info = {**WELL.info, **changes.pop("info", {})}
-    [finding] = [one for one in redis_side.findings(replace(WELL, info=info, **changes)) if one["level"] != "ok"]
-    assert (finding["kind"], finding["level"]) == (check, level)
-    assert finding["advice"] and finding["means"]
-
-
-async def test_a_key_that_is_named_as_the_namespace(engine: Engine) -> None:
-    await engine.redis.set(engine.namespace, "x")
-    try:
-        [finding] = [one for one in await doctor.look(engine) if one["kind"] == "namespace"]
-    finally:
-        await engine.redis.unlink(engine.namespace)
-    assert finding["level"] == "problem"
-    assert finding["text"] == f"there is a key named {engine.namespace}, which no namespace may have"
-
-
-async def test_looking_at_a_real_redis(engine: Engine) -> None:
-    server = await redis_side.look(engine)
-    assert abs(server.now_ms - time.time() * 1000) < 60_000 and server.current == server.own
-    findings = await doctor.look(engine)
-    assert [one["kind"] for one in findings if one["level"] in ("problem", "warning")] == ["persistence"]
+def test_a_redis_that_is_not(info: dict[str, Any], save: str, ahead_s: float, kind: str, level: str) -> None:
+    [finding] = of_redis(WELL | info, save, ahead_s)
+    assert (finding["kind"], finding["level"]) == (kind, level) and finding["advice"]
 
 
 async def test_redis_forbids_to_be_looked_at(engine: Engine, redis_server: object) -> None:
-    from jqmaster.engine.engine import connect
-
-    rules = ("on", ">pw", "~*", "&*", "+@all", "-config", "-info", "-slowlog")
+    rules = ("on", ">pw", "~*", "&*", "+@all", "-config", "-info")
     await engine.redis.execute_command("ACL", "SETUSER", "blind", *rules)
     async with connect(f"unix://blind:pw@{redis_server.socket}") as client:  # type: ignore[attr-defined]
-        server = await redis_side.look(Engine(client, engine.namespace))
-    assert {one["level"] for one in redis_side.findings(server)} <= {"note", "ok"}
+        info, save, ahead_s = await asked(Engine(client, engine.namespace))
+    assert (info, save) == ({}, None) and abs(ahead_s) < 60 and list(of_redis(info, save, 0)) == []
 
 
 def test_the_command(straight: Cli) -> None:
@@ -104,7 +56,7 @@ def test_the_command(straight: Cli) -> None:
     assert straight.call("doctor", "--url", "http://127.0.0.1:1").code == 4
 
 
-async def test_the_command_says_once_what_is_alike(straight: Cli, engine: Engine) -> None:
+async def test_alerts_are_told_and_what_is_alike_once(straight: Cli, engine: Engine) -> None:
     names = [f"q{n}" for n in range(11)]
     for count, name in enumerate(names, 1):
         await engine.enqueue([({"name": name}, NIL)] * count)

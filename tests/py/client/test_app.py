@@ -75,7 +75,7 @@ def test_a_cancelled_job_has_no_result(jq: JQ) -> None:
         return a
 
     handle = add.enqueue(1)
-    assert handle.explain()["status"] == "queued"
+    assert jq.operations.explain(handle.id)["status"] == "queued"
     assert handle.cancel() is True
     assert handle.cancel() is False
     with pytest.raises(JobCancelled):
@@ -192,19 +192,13 @@ def test_names_are_taken_once() -> None:
 def test_a_namespace_is_for_a_redis(monkeypatch: pytest.MonkeyPatch) -> None:
     jq = JQ("http://127.0.0.1:9", namespace="{mail}")
     jq.job(name="a")(lambda: None)
-    for ask in (jq.operations.queues, jq.burst, lambda: jq.worker().options()):
+    for ask in (jq.operations.queues, jq.burst, jq.worker):
         with pytest.raises(ValueError, match=r"\{mail\} applies to Redis only"):
             ask()
     with jq.using("http://127.0.0.1:9"), pytest.raises(Unavailable):
         jq.operations.queues()
     with jq.using("http://127.0.0.1:9", "{other}"), pytest.raises(ValueError, match="other"):
         jq.operations.queues()
-    of_master = JQ("http://127.0.0.1:9")
-    of_master.job(name="a")(lambda: None)
-    for given in ({"masters": ["http://127.0.0.1:9"]}, {}):
-        with pytest.raises(ValueError, match=r"\{mail\} applies to Redis only"):
-            of_master.worker(namespace="{mail}", **given).options()
-    assert of_master.worker(redis_url="redis://h", namespace="{mail}").options().namespace == "{mail}"
     monkeypatch.setenv("JQ_NAMESPACE", "{mail}")  # for whoever asks a Redis
     with pytest.raises(Unavailable):
         JQ("http://127.0.0.1:9").operations.queues()

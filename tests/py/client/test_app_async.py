@@ -29,11 +29,12 @@ async def test_async_twins(jq: JQ) -> None:
         assert await handle.ajoin() == "done"
         assert await jq.agather(await add.amap([(1, 2), (3, 4)]), timeout=60) == [3, 7]
         assert (await handle.adocument())["argument"] == {"a": 40, "b": 2}
-        assert [one["event"] for one in await handle.ahistory()] == ["enqueued", "started", "done"]
+        events = (await jq.aoperations.history(handle.id))["events"]
+        assert [event["event"] for event in events] == ["enqueued", "started", "done"]
         assert await jq.aoperations.cancel([handle.id]) == ["done"]
     waiting = await add.options(delay=60).aenqueue(1, 2)
     assert await waiting.astatus() == "scheduled"
-    assert (await waiting.aexplain())["status"] == "scheduled"
+    assert (await jq.aoperations.explain(waiting.id))["status"] == "scheduled"
     assert await waiting.acancel()
     await waiting.aretry()
     assert (await jq.handle(waiting.id).adocument())["status"] == "queued"

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import datetime
+import queue
+import threading
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from app_support import jq, working
-from jqmaster import (
-    JQ,
-    JobError,
-    JobFailed,
-    current_job,
-)
+from jqmaster import JQ, JobError, JobFailed, JobStopped, checkpoint, current_job, progress
 from topologies import until
 
 __all__ = ["jq"]
@@ -169,3 +167,27 @@ def test_a_lifespan(jq: JQ) -> None:
 
 
 # -- logs -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("says", ["progress", "checkpoint"])
+def test_a_thread_learns_at_what_it_says_that_its_job_was_cancelled(says: str, jq: JQ) -> None:
+    begun, ended = threading.Event(), queue.SimpleQueue[BaseException]()
+
+    @jq.job(timeout=1)
+    def works() -> None:
+        begun.set()
+        try:
+            while True:
+                progress(1) if says == "progress" else checkpoint(None)
+                time.sleep(0.02)
+        except Exception:
+            raise AssertionError("it is no Exception") from None
+        except BaseException as error:
+            ended.put(error)
+            raise
+
+    with working(jq):
+        handle = works.enqueue()
+        assert begun.wait(60) and handle.cancel()
+        stopped = ended.get(timeout=60)
+    assert isinstance(stopped, JobStopped) and str(stopped) == "CANCELLED"

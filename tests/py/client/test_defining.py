@@ -99,7 +99,7 @@ WRONG: list[tuple[str, Any, type[Exception], str]] = [
     ("tags", [1], TypeError, "expected a list of texts, got 1 in it"), ("tags", {"a": 1}, TypeError, "expected a list"),
     ("depends", "id", TypeError, r"expected a list, such as \['id'\]"), ("depends", [1.5], TypeError, "got 1.5 in it"),
     ("queue", 5, TypeError, "expected text, not empty, got 5"), ("queue", "", TypeError, "expected text, not empty"),
-    ("headers", {"a": 1}, TypeError, "expected a map of texts"), ("durable", "1", TypeError, "how many replicas"),
+    ("headers", {"a": 1}, TypeError, "expected a map of texts"),
     ("keep_result", "yes", TypeError, "expected true or false"),
     ("track", 1, TypeError, "expected true or false"), ("if_failed", "run away", ValueError, "one of wait, fail, run"),
     ("retry_jitter", 2, ValueError, "expected a number from 0 to 1, got 2"),

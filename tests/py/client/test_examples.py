@@ -27,7 +27,7 @@ def master(redis_url: str) -> Iterator[MasterProcess]:
 
 @pytest.fixture(scope="module", params=[(), ("--push",)], ids=str)
 def worker(master: MasterProcess, request: pytest.FixtureRequest) -> Iterator[None]:
-    command = ("jqmaster.cli", "work", "tasks:FUNCTIONS", "--url", master.url, *request.param)
+    command = ("jqmaster.cli", "work", "tasks:jq", "--url", master.url, *request.param)
     with Process(*command, ready="worker ", folder=EXAMPLES) as worker:
         yield
         # One that is killed would be tried for the next one's jobs.
@@ -121,13 +121,6 @@ def said_between(output: str) -> list[str]:
     return lines
 
 
-def test_diamond(master: MasterProcess) -> None:
-    assert said_between(run(sys.executable, "diamond.py", master.url)) == [
-        "total 45, largest 9",
-        "report: dependency after TypeError",
-    ]
-
-
 def test_fan(master: MasterProcess) -> None:
     *lines, last = said_between(run(sys.executable, "fan.py", master.url))
     assert lines[:3] == ["each page: [4, 5, 3]", "in all: 12", "4 of 4 jobs have ended"]
@@ -209,6 +202,6 @@ def test_every_example_is_run_here() -> None:
     names = {path.name for path in EXAMPLES.iterdir() if path.is_file()}
     assert names == {
         "hello.py", "tasks.py", "enqueue.py", "direct.py", "any_worker.py", "limits.py", "curl.sh",
-        "unique.py", "fan.py", "diamond.py", "pipeline.py", "schedules.py", "failures.py", "progress.py",
+        "unique.py", "fan.py", "pipeline.py", "schedules.py", "failures.py", "progress.py",
         "sealing.py", "storing.py", "checks.py",  # the last by tests/protocol/worker.py
     }  # fmt: skip

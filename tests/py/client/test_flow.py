@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from app_support import jq, working
@@ -170,21 +168,6 @@ async def test_flows_in_coroutines(jq: JQ) -> None:
     assert (await chord, await group, (await chord.aprogress()).ended, await group.acancel()) == (3, [7], 2, 0)
 
 
-def test_a_flow_is_had_again_from_its_ids(jq: JQ) -> None:
-    does = Functions(jq)
-    flows = [
-        jq.chord([does.add.job(1, 2)], does.total.job(), failed=does.tell.job("failed")),
-        jq.group([does.add.job(1, 2), does.add.job(3, 4)], done=does.tell.job("done")),
-    ]
-    again = [jq.flow(json.loads(json.dumps(flow.ids))) for flow in flows]
-    assert [(flow.jobs, flow.callbacks, flow.ids) for flow in again] == [
-        (flow.jobs, flow.callbacks, flow.ids) for flow in flows
-    ]
-    jq.burst()
-    assert [flow.result(timeout=60) for flow in again] == [3, [3, 7]]
-    assert again[1].progress() == flows[1].progress()
-
-
 # -- a job that runs again when others have ended ----------------------------------------------------------------
 
 
@@ -202,4 +185,5 @@ def test_a_job_lets_go_of_its_worker_until_its_children_have_ended(jq: JQ) -> No
     assert handle.result(timeout=60) == 6
     document = handle.document()
     assert (document["attempt"], document["retry_count"], len(document["depends"])) == (2, 0, 3)
-    assert [one["event"] for one in handle.history()] == ["enqueued", "started", "blocked", "started", "done"]
+    events = jq.operations.history(handle.id)["events"]
+    assert [event["event"] for event in events] == ["enqueued", "started", "blocked", "started", "done"]

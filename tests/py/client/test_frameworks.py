@@ -89,8 +89,7 @@ def test_fastapi(tmp_path: Path, variables: dict[str, str]) -> None:
         with urllib.request.urlopen(f"{url}/{made['id']}/live", timeout=LONGEST_S) as live:
             lines = [line[len("data: ") :] for line in live.read().decode().split("\n\n") if line]
         *before, last = [json.loads(line) for line in lines]
-        assert last["ended"] and last["status"] == "done"
-        assert not any(state["ended"] for state in before)
+        assert last["status"] == "done" and all(job["status"] != "done" for job in before)
 
 
 def test_flask(tmp_path: Path, variables: dict[str, str]) -> None:

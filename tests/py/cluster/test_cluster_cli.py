@@ -22,20 +22,20 @@ def run(nodes: RedisCluster, name: str, *arguments: str, code: int = 0) -> str:
 
 def test_commands(nodes: RedisCluster, name: str) -> None:
     assert "is in" in run(nodes, name, "load")
-    run(nodes, name, "queues", "set", "mail", "route=argument.customer", "--new")
+    run(nodes, name, "call", "queue", "mail", "--set", "route=argument.customer")
     for customer in range(3):
         run(nodes, name, "enqueue", "mail", json.dumps({"customer": customer}))
-    queue = json.loads(run(nodes, name, "queues", "show", "mail", "--json"))
+    queue = json.loads(run(nodes, name, "queues", "mail", "--json"))
     assert (queue["queued"], queue["settings"]) == (3, {"route": "argument.customer"})
-    limit = ["limits", "set", "c", '{"queue": "mail"}', "--concurrency", "1"]
+    limit = ["call", "constrain", "c", '{"queue": "mail"}', "--concurrency", "1"]
     assert "c" in run(nodes, name, *limit, "--by", "argument.customer")
     run(nodes, name, *limit, code=2)
     assert run(nodes, name, "jobs", "--queue", "mail").count("queued") == 3
-    run(nodes, name, "doctor", "--all", code=1)  # nobody serves the queue
+    run(nodes, name, "doctor", code=1)  # nobody serves the queue
 
 
 def test_the_doctor_compares_partitions(nodes: RedisCluster, name: str) -> None:
     run(nodes, name, "load")
-    run(nodes, name, "config", "set", "retry_base=7")
-    run(nodes, partitions(name)[3], "config", "set", "retry_base=8")
+    run(nodes, name, "call", "config", "--set", "retry_base=7")
+    run(nodes, partitions(name)[3], "call", "config", "--set", "retry_base=8")
     assert "retry_base is not in partition 3 what it is in partition 0" in run(nodes, name, "doctor", code=1)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from bare import worker_of
 from jqmaster import JQ
 from jqmaster.cluster.cluster import Cluster
 from jqmaster.cluster.names import home_of, number_of
@@ -28,7 +29,7 @@ KEYS = {home_of(f"k{number}", 6): f"k{number}" for number in range(200)}
 @asynccontextmanager
 async def working(nodes: RedisCluster, name: str, functions: Any, concurrency: int = 10) -> AsyncIterator[Worker]:
     source = RedisSource(nodes.url, name, list(functions))
-    worker, stop = Worker(functions, source, concurrency=concurrency), asyncio.Event()
+    worker, stop = worker_of(functions, source, concurrency=concurrency), asyncio.Event()
     running = asyncio.create_task(worker.run(stop))
     try:
         yield worker

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from bare import worker_of
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import Form, load
 from jqmaster.engine.waiting import Waiting
@@ -17,7 +18,6 @@ from jqmaster.errors import Unavailable
 from jqmaster.worker.http_source import HttpSource
 from jqmaster.worker.notes import checkpoint
 from jqmaster.worker.sources import EngineSource, RedisSource
-from jqmaster.worker.worker import Worker
 from parts import answers, dispatch_of, enqueue, eventually, until
 from parts import worker as stub_worker
 from processes import MasterProcess
@@ -75,7 +75,7 @@ async def working(source: EngineSource) -> AsyncIterator[Counter[str]]:
         runs[argument] += 1
 
     stop = asyncio.Event()
-    task = asyncio.create_task(Worker({"a": run}, source, concurrency=20).run(stop))
+    task = asyncio.create_task(worker_of({"a": run}, source, concurrency=20).run(stop))
     yield runs
     stop.set()
     await task
@@ -104,7 +104,7 @@ async def test_a_worker_over_http(fresh_server: RedisServer, direct: Engine) -> 
             async with Proxy(port) as proxy:
                 lose(proxy, 0.1)
                 lose(behind, 0.05)
-                source = HttpSource(proxy.url.replace("redis:", "http:"), ["a"])
+                source = HttpSource([proxy.url.replace("redis:", "http:")], ["a"])
                 async with working(source):
                     await check(direct, ids)
                 assert proxy.lost > 20 and behind.lost > 10
@@ -177,7 +177,7 @@ async def test_a_checkpoint_that_was_not_heard_is_said_again(fresh_server: Redis
 
         source = RedisSource(proxy.url, NAMESPACE, ["a"])
         stop = asyncio.Event()
-        task = asyncio.create_task(Worker({"a": count}, source).run(stop))
+        task = asyncio.create_task(worker_of({"a": count}, source).run(stop))
         job = await enqueue(direct, "a", 0, retry_base=0, timeout=60)
         await until(direct, job, "done")
         stop.set()

@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import load
-from parts import LONG_S, commands, enqueue, eventually
+from parts import LONG_S, enqueue, eventually
 from servers import RedisServer
 
 
@@ -107,19 +107,3 @@ async def test_who_heard_nothing_looks_at_the_end_of_his_time(engine: Engine, en
     ended._tasks["listen"].cancel()
     await finish(engine)
     assert await asyncio.wait_for(wait, LONG_S) == "done"
-
-
-async def test_waiting_makes_no_calls_and_stopping_is_quick_while_redis_is_away() -> None:
-    with RedisServer() as server:
-        async with connect(server.url) as redis:
-            await load(redis, "{t}")
-            ended = Ended(Engine(redis, "{t}"), redis)
-            wait = await waiting(ended, await enqueue(Engine(redis, "{t}")))
-            await asyncio.sleep(0.3)
-            before = await commands(redis)
-            await asyncio.sleep(1)
-            assert await commands(redis) - before <= 1
-            await asyncio.to_thread(server.kill)
-            await asyncio.wait_for(ended.stop(), LONG_S)
-            await asyncio.wait({wait}, timeout=LONG_S)
-            assert wait.done()

@@ -25,26 +25,6 @@ def success(job: Any) -> dict[str, Any]:
 
 
 class TestCalls:
-    async def test_the_life_of_a_job(self, engine: Engine) -> None:
-        spec = {"name": "mail", "priority": -3, "keep_result": True, "timeout": 2.5}
-        [enqueued] = await engine.enqueue([(spec, ARGUMENT)])
-        assert enqueued.created and len(enqueued.id) == 14
-        assert await engine.watch([enqueued.id, "0" * 14]) == ["queued", None]
-        picked = await engine.pick("w1", ["mail", "other*"], 5)
-        [job] = picked.jobs
-        assert (job.id, job.name, job.queue, job.priority) == (enqueued.id, "mail", "mail", -3)
-        assert (job.attempt, job.retry_count, job.timeout) == (1, 0, 2.5)
-        assert job.argument == ARGUMENT
-        [left_ms] = await engine.heartbeat("w1", [(job.id, job.token)])
-        assert isinstance(left_ms, int) and 0 < left_ms <= 2500
-        states, picked_next, *_ = await engine.finish("w1", [(success(job), ARGUMENT)])
-        assert (states, picked_next) == (["done"], None)
-        assert await engine.result(job.id) == ("done", ARGUMENT)
-        [document, unknown] = await engine.get([job.id, "0" * 14])
-        assert unknown is None and document is not None
-        assert document["status"] == "done" and document["result"] == document["argument"] == ARGUMENT
-        assert await engine.audit_all() == []
-
     def test_documents_keep_their_blobs_as_bytes(self) -> None:
         fields = [
             b"message",

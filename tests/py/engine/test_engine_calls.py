@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 import msgpack
 import pytest
 
@@ -74,12 +72,3 @@ async def test_a_call_names_what_it_does_not_know(engine: Engine) -> None:
         await engine.call("history", "x", id="x")
     with pytest.raises(AttributeError):
         engine.nothing  # type: ignore[attr-defined]  # noqa: B018
-
-
-async def test_a_call_by_name_is_the_method(engine: Engine) -> None:
-    [job] = await engine.enqueue([({"name": "a"}, NIL)])
-    assert await engine.call("kick", ids=[job.id], delay=timedelta(seconds=5)) == ["CONFLICT"]
-    assert await engine.kick([job.id], delay=5) == ["CONFLICT"]
-    kicked = await engine.kick(where={"queue": "a"})
-    assert (kicked.changed, kicked.cursor) == (0, "")
-    assert await engine.discard(where={"queue": "a"}) == ("", 1)

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import io
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import msgpack
 import pytest
 from redis.asyncio import Redis
 
-from bad_copying import SCHEMA
 from driving.driver import NAMESPACE, Driver
 from jqmaster.bundle.built import builtin
 from jqmaster.engine import copying
 from jqmaster.engine.engine import Engine
-from jqmaster.errors import Conflict, Invalid, JQError, Version
+from jqmaster.errors import Conflict, Invalid
+from refusal_table import SCHEMA
 from servers import RedisServer
 from settable import SettableEngine
 
@@ -180,15 +177,7 @@ class TestImport:
         with pytest.raises(Conflict, match="another import"):
             await target.raw("import", *await export(source))
 
-    async def test_another_schema_is_refused(self, source: SettableEngine, target: SettableEngine) -> None:
-        _, schema, copy = msgpack.unpackb((await export(source))[0])
-        assert schema == SCHEMA
-        for other in (schema - 1, schema + 1):
-            with pytest.raises(Version, match=f"schema {other}"):
-                await target.raw("import", pack(["begin", other, copy]))
-        assert await contents(target) == {}
-
-    # What is wrong by itself is in bad_copying.
+    # What is wrong by itself is in refusal_table.
     @pytest.mark.parametrize("record", [
         ["key", "known", "list", 0, 5, ["a"]],  # behind its end
         ["end", "0" * 16, bytes([0, SCHEMA]) + b"\0" * 252],  # of another
@@ -203,17 +192,6 @@ class TestImport:
         with pytest.raises(Invalid, match=r"records\[1\]"):
             await target.raw("import", good, pack(record, use_bin_type=False))
         assert await contents(target) == was
-
-
-@pytest.mark.parametrize("place", ["5", "5-3", "999999999999999999999999"])
-@pytest.mark.parametrize("suffix", ["meta", "queue-names", "seq", "nothing"])
-async def test_cursors_that_were_made_up_do_no_harm(engine: Engine, suffix: str, place: str) -> None:
-    at = {"c": "0" * 16, "s": "5", "k": [suffix], "p": place, "n": 1}
-    await engine.enqueue([({"name": "a"}, b"\xc0")])
-    try:
-        await engine.raw("export", pack({"cursor": pack(at).hex()}))
-    except JQError as problem:
-        assert problem.code == "INVALID"
 
 
 async def write_file(engine: Engine, file: io.BytesIO) -> None:
@@ -239,23 +217,3 @@ class TestFiles:
         for content, said in ((b"", ours), (b"x" * 100, ours), (whole[:-1], "cut off"), (whole + b"\0", "cut off")):
             with pytest.raises(ValueError, match=said):
                 list(copying.read_file(io.BytesIO(content)))
-
-    async def test_commands(self, engine: Engine, redis_url: str, tmp_path: Path) -> None:
-        await engine.enqueue([({"name": "a"}, b"\x05")])
-        copy = Engine(engine.redis, engine.namespace.replace("}", ".copy}"))
-        path = str(tmp_path / "file")
-        for command, namespace in (("export", engine.namespace), ("import", copy.namespace)):
-            ended = _run(command, redis_url, namespace, path)
-            assert ended.returncode == 0, ended.stderr
-        [job] = (await copy.pick("w", "a")).jobs
-        assert job.argument == b"\x05"
-        await copy.redis.delete(f"{copy.namespace}:import")  # for a minute it might be a repetition
-        refused = _run("import", redis_url, copy.namespace, path)
-        assert refused.returncode == 1 and "is set up" in refused.stderr
-        missing = _run("import", redis_url, copy.namespace, path + "x")
-        assert missing.returncode == 1 and "No such file" in missing.stderr
-
-
-def _run(command: str, url: str, namespace: str, path: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "jqmaster.cli", command, "--redis", url, "--namespace", namespace, path]
-    return subprocess.run(line, capture_output=True, text=True, timeout=60)

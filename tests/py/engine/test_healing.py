@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from pathlib import Path
-from typing import Any
-
 import pytest
 from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
@@ -13,7 +9,7 @@ from redis.exceptions import OutOfMemoryError, ResponseError
 
 from jqmaster.bundle.build import make_script
 from jqmaster.bundle.built import builtin
-from jqmaster.engine.engine import Engine, connect, pack
+from jqmaster.engine.engine import Engine, connect
 from jqmaster.errors import (
     Conflict,
     Full,
@@ -42,13 +38,6 @@ class TestErrors:
         with pytest.raises(Invalid) as caught:
             await engine.config({"retry_cap": value})
         assert caught.value.path == "set"
-
-    def test_nesting_without_end_is_invalid(self) -> None:
-        deep: list[Any] = []
-        for _ in range(100_000):
-            deep = [deep]
-        with pytest.raises(Invalid):
-            pack({"name": deep})
 
     @pytest.mark.parametrize(
         "text, kind, path, message",
@@ -86,22 +75,6 @@ class TestErrors:
         lua = from_redis(ResponseError("user_function:3: bad script: jq_1_pick, on @user_function:3."))
         assert isinstance(lua, Internal)
 
-    async def test_memory_full(self, fresh_server: RedisServer) -> None:
-        async with connect(fresh_server.url) as client:
-            engine = Engine(client)
-            [enqueued] = await engine.enqueue([({"name": "a"}, NIL)])
-            await client.config_set("maxmemory", 1)
-            with pytest.raises(Unavailable, match="OOM"):
-                await engine.enqueue([({"name": "a"}, NIL)])
-            assert len((await engine.pick("w", "*")).jobs) == 1
-            assert (await engine.get([enqueued.id]))[0] is not None
-
-    async def test_a_server_that_is_not_there(self, tmp_path: Path) -> None:
-        async with connect(f"unix://{tmp_path}/none") as client:
-            engine = Engine(client)
-            with pytest.raises(Unavailable):
-                await engine.config()
-
     async def test_a_call_whose_reply_was_lost_is_not_made_again(
         self, engine: Engine, redis_server: RedisServer
     ) -> None:
@@ -117,25 +90,8 @@ class TestErrors:
         with pytest.raises(ValueError, match="must not decode"):
             Engine(Redis.from_url(redis_url, decode_responses=True))
 
-    def test_a_bad_namespace_is_refused(self, redis: Redis) -> None:
-        with pytest.raises(ValueError, match="namespace 'jq'"):
-            Engine(redis, "jq")
-
 
 class TestHealing:
-    async def test_a_restart(self, fresh_server: RedisServer) -> None:
-        fresh_server.kill()
-        fresh_server.arguments = ("--appendonly", "yes", "--appendfsync", "always")
-        fresh_server.start()
-        async with connect(fresh_server.url) as client:
-            engine = Engine(client)
-            await engine.enqueue([({"name": "a"}, NIL)])
-            fresh_server.kill()
-            fresh_server.start()
-            for _ in range(3):  # so that the event loop sees the closed connection
-                await asyncio.sleep(0)
-            assert len((await engine.pick("w", "a")).jobs) == 1
-
     async def test_a_namespace_never_set_up_or_flushed(self, fresh_server: RedisServer) -> None:
         async with connect(fresh_server.url) as client:
             engine = Engine(client, recreate=True)

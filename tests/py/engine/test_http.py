@@ -11,6 +11,7 @@ import msgpack
 import pytest
 from aiohttp import web
 
+from bare import worker_of
 from jqmaster import JQ
 from jqmaster.connection import plainly
 from jqmaster.engine.engine import Engine
@@ -18,7 +19,6 @@ from jqmaster.engine.http import HttpEngine
 from jqmaster.errors import NotFound, Unavailable
 from jqmaster.server.server import Server
 from jqmaster.worker.http_source import HttpSource
-from jqmaster.worker.worker import Worker
 from parts import enqueue, eventually, until
 from surface_support import own, server
 from topologies import Proxy
@@ -194,7 +194,7 @@ async def test_a_worker_outlives_a_master_that_fails(server: Server, own: Engine
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     source = HttpSource([f"http://127.0.0.1:{runner.addresses[0][1]}", server.url], ["a"])
     stop = asyncio.Event()
-    working = asyncio.create_task(Worker({"a": lambda it: it + 1}, source).run(stop))
+    working = asyncio.create_task(worker_of({"a": lambda it: it + 1}, source).run(stop))
     await until(own, job, "done")
     assert asked >= 1
     stop.set()

@@ -14,7 +14,7 @@ from jqmaster.bundle.build import dump, make_script, version_of
 from jqmaster.bundle.built import builtin, read_built
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import check_server, load
-from jqmaster.errors import UnsuitableServer, Version
+from jqmaster.errors import UnsuitableServer
 from servers import RedisServer
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -84,24 +84,6 @@ class TestManifest:
         await load(redis, namespace)
         with pytest.raises(LookupError, match=r"of version 9\.9"):
             await fetch(redis, namespace, "9.9")
-
-    async def test_data_of_another_schema_keeps_its_manifest(self, redis: Redis, namespace: str) -> None:
-        await load(redis, namespace)
-        before = await manifest_of(redis, namespace)
-        await redis.setrange(f"{namespace}:meta", 0, b"\x00\x63")
-        with pytest.raises(Version):
-            await load(redis, namespace, other_version())
-        assert await manifest_of(redis, namespace) == before
-
-
-class TestNamespaces:
-    @pytest.mark.parametrize(
-        "namespace",
-        ["", "jq", "{}", "{jq", "{j q}", "{jé}", "{a}b", "{{a}}", "{" + "x" * 65 + "}", "{jq}\n", "{\x7f}"],
-    )
-    async def test_invalid(self, redis: Redis, namespace: str) -> None:
-        with pytest.raises(ValueError, match="expected 1 to 64 printable ASCII characters"):
-            await load(redis, namespace)
 
 
 class FakeInfo:

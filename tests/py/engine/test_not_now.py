@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 
+from bare import app_worker
 from jqmaster import JQ
 from jqmaster.engine.engine import Engine
 from jqmaster.server.server import Server
 from jqmaster.worker.ending import JobReleased
-from jqmaster.worker.run import WorkOptions, work
-from jqmaster.worker.worker import Function
 from parts import enqueue, eventually, status, until
 from surface_support import own, server
 
@@ -33,14 +32,11 @@ async def last_event(engine: Engine, job: str) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def working(way: str, server: Server, functions: dict[str, Function]) -> AsyncIterator[None]:
+async def working(way: str, server: Server, functions: dict[str, Any]) -> AsyncIterator[None]:
     stop = asyncio.Event()
-    options = WorkOptions(
-        functions=functions, redis_url=server.redis_url if way == "redis" else None,
-        namespace=server.options.namespace, masters=[server.url],
-        push=way == "push", concurrency=1,
-    )  # fmt: skip
-    task = asyncio.create_task(work(options, stop))
+    urls = str(server.redis_url), server.url
+    worker = app_worker(way, urls, server.options.namespace, functions, concurrency=1)
+    task = asyncio.create_task(worker.serve(stop))
     try:
         yield
     finally:
@@ -71,22 +67,6 @@ async def test_a_function_that_says_not_now_closes_its_key(way: str, server: Ser
         assert shown is not None and (shown["status"], shown["retry_count"]) == ("queued", 0)
         attempts.append(shown["attempt"])
     assert attempts == [1, 0]
-
-
-@pytest.mark.parametrize("way", WAYS)
-async def test_a_hold_on_what_is_gone_puts_the_job_off(way: str, server: Server, own: Engine) -> None:
-    def mail(argument: Any) -> None:
-        raise JobReleased("429", delay=1, hold={"also: gone": 2000, "there": 1000})
-
-    jq = JQ(server.url)
-    async with working(way, server, {"mail": mail}):
-        await jq.aconstrain("there", MATCH, concurrency=5)
-        job = await enqueue(own, "mail")
-        shown = await until(own, job, "scheduled")
-        assert shown["due_ms"] - shown["started_ms"] >= 10_000
-        said = (await last_event(own, job))["message"]
-        assert said.startswith("429 (put off for 10 s: NOTFOUND hold.") and "no such constraint: also: gone" in said
-        assert "opens_ms" not in (await own.constraints(["there"])).documents[0]
 
 
 @pytest.mark.parametrize("way", ["redis", "http"])

@@ -14,19 +14,15 @@ from redis.exceptions import NoPermissionError, ResponseError
 
 from driving.driver import NAMESPACE, Connection, Driver
 from driving.run import run
-from http_support import Api, Pokes
+from http_support import Api, mastering
 from jqmaster import JQ
 from jqmaster.bundle.built import builtin
 from jqmaster.engine import rights
-from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import load
-from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import Forbidden
 from jqmaster.manifest.contract import ROLES, Role
-from jqmaster.server.events import JobEvents
 from jqmaster.server.http.app import create_app
-from jqmaster.server.master import Master
 from processes import MasterProcess, Process
 from servers import RedisServer
 
@@ -97,9 +93,8 @@ def test_each_script_and_each_function(server: RedisServer, role: Role) -> None:
 
 async def test_what_a_masters_user_may_not_is_403_by_way_of_it(server: RedisServer) -> None:
     async with connect(url_of(server, "viewer")) as client:
-        engine = Engine(client)
-        master = Master(engine, Waiting(engine, client), Ended(engine, client), Pokes(), JobEvents(engine))
-        answer = await Api(create_app(master), master).post("/job", {"name": "a"})
+        async with mastering(Engine(client)) as master:
+            answer = await Api(create_app(master), master).post("/job", {"name": "a"})
         assert (answer.status, answer.error["code"]) == (403, "FORBIDDEN")
         assert "this server's user" in answer.error["message"] and "NOPERM" in answer.error["message"]
 

@@ -10,7 +10,6 @@ import pytest
 from redis.asyncio import Redis
 
 from fetching import fetch
-from jqmaster import cli
 from jqmaster.bundle.build import Bundle, make_script, version_of
 from jqmaster.bundle.built import builtin
 from jqmaster.engine import manifest
@@ -59,17 +58,6 @@ async def test_what_is_loaded_is_small_and_shared(form: Form) -> None:
             for number in range(10):
                 await load(client, f"{{more-{number}}}", form=form)
             assert (await used(client) - one) / 10 < 60_000
-
-
-@pytest.mark.parametrize("form", ["auto", "scripts"])
-async def test_versions_that_come_and_go_leave_nothing(fresh_server: RedisServer, form: Form) -> None:
-    async with connect(fresh_server.url) as client:
-        sizes = []
-        for number in range(6):
-            await load(client, "{one}", changed(number), form=form)
-            await load(client, "{two}", changed(number), form=form)
-            sizes.append(await used(client))
-        assert sizes[5] - sizes[1] < 200_000  # two versions each time
 
 
 async def test_so_many_versions_stay_as_were_asked_for(fresh_server: RedisServer) -> None:
@@ -147,9 +135,3 @@ async def test_in_a_cluster_a_namespace_has_its_own() -> None:
             await load(client, "{jq}")
             assert await text(client, "{jq}:manifest", "sources") == "{jq}:scripts"
             assert await fetch(client, "{jq}") == builtin()
-
-
-def test_the_command_keeps_as_many_as_it_is_told(fresh_server: RedisServer) -> None:
-    assert cli.main(["load", "--redis", fresh_server.url, "--keep", "5"]) == 0
-    with fresh_server.client() as client:
-        assert client.hget("{jq}:manifest", "keep") == b"5"

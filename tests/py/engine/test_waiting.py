@@ -59,26 +59,6 @@ async def test_a_repeated_request_whose_jobs_are_over_is_answered_at_once(engine
     await asyncio.wait_for(poll(waiting, request="r2"), SOON_S)
 
 
-async def test_polls_under_one_name_all_get_their_jobs(engine: Engine, waiting: Waiting) -> None:
-    polls = [poll(waiting, "same") for _ in range(4)]
-    await asleep(engine)
-    jobs = []
-    for left in (3, 2, 1, 0):
-        jobs.append(await enqueue(engine))
-        await eventually(lambda left=left: sum(not one.done() for one in polls) == left)
-    assert sorted(ids(one.result())[0] for one in polls) == jobs
-
-
-async def test_a_delayed_job_that_comes_while_polls_sleep_is_on_time(engine: Engine, waiting: Waiting) -> None:
-    polls = [poll(waiting, f"w{number}") for number in range(3)]
-    await asleep(engine)
-    job = await enqueue(engine, delay=0.3)
-    done, rest = await asyncio.wait(polls, timeout=SOON_S, return_when=asyncio.FIRST_COMPLETED)
-    assert [ids(one.result()) for one in done] == [[job]]
-    for one in rest:
-        one.cancel()
-
-
 async def test_sleepers_stay_known_after_a_due_moment_has_passed(engine: Engine, waiting: Waiting) -> None:
     polls = [poll(waiting, f"w{number}", timeout_s=POLL_S) for number in range(4)]
     await enqueue(engine, delay=0.1)

@@ -12,7 +12,6 @@ import pytest
 import quick_yaml
 
 import jqmaster
-from bad_inputs import CASES
 from cli_support import Said, call  # noqa: F401 (fixture)
 from heads import unnamed
 from jqmaster.bundle.built import builtin
@@ -20,6 +19,7 @@ from jqmaster.engine.engine import Operations
 from jqmaster.manifest import contract
 from jqmaster.manifest.manifest import operations
 from jqmaster.server.http.routes import ROUTES
+from refusal_table import CASES
 
 ROOT = Path(__file__).resolve().parents[3]
 OWN_WAY = {"enqueue", "pick", "finish", "head"}  # these remember what they have parsed

@@ -22,7 +22,6 @@ from jqmaster.manifest.types import CONDITIONS
 
 ROOT = Path(__file__).resolve().parents[3]
 BY_NAME = {field.name: field for field in FIELDS}
-OF_THE_CALL = {"durable"}  # told with a job, and not in its spec: how long its enqueueing waits
 
 
 def differences(there: Iterable[str], wanted: Iterable[str]) -> list[str]:

@@ -98,31 +98,6 @@ class TestMoreThanAHundredDueAtOnce:
         assert len(driver.model.jobs) == 7
 
 
-def test_small_ticks_come_to_an_end(driver):
-    enqueue(driver, 50, delay=1)
-    advance(driver, 2)
-    moved = 0
-    for _ in range(100):
-        next_ms, some = driver.run(["tick", {"limit": 3}, 0])
-        moved += some
-        if next_ms != 0:
-            break
-    assert (next_ms, moved) == (-1, 50)
-    assert len(pick(driver)) == 51
-
-
-def test_a_result_ends_to_the_millisecond_without_a_sweep(driver):
-    driver.run(["config", {"set": {"result_ttl": 10}}, 0])
-    jobs = enqueue(driver, 2, keep_result=True)
-    pick(driver)
-    finish(driver, jobs)
-    for delta_ms in (9999, 1):
-        driver.run(["clock", {"delta_ms": delta_ms}, 0])
-        driver.run(["get", {"ids": jobs}, 0])
-        result = driver.run(["result", {"id": jobs[delta_ms == 1]}, 0])
-        assert (result[0] == "EXPIRED") == (delta_ms == 1)
-
-
 def test_a_repeated_pick_gives_no_job_that_ran_for_max_runtime(driver):
     enqueue(driver, 2, timeout=10, max_runtime=12)
     asked = ["pick", {"worker": "w", "queues": "*", "count": 2, "request": "r"}, 0]

@@ -1,7 +1,5 @@
 """What long runs of the model test came upon, as short as it gets: engine and model must agree."""
 
-import pytest
-
 from driving.playing import bring, run
 
 
@@ -76,33 +74,10 @@ def test_who_was_woken_goes_on_with_another_request(driver):
     assert [job.status for job in driver.model.jobs.values()] == ["cancelled", "running"]
 
 
-@pytest.mark.parametrize("ends", ["before", "after"])
-@pytest.mark.parametrize("seconds", [0, 0.001, 5])
-def test_a_smooth_rate_that_was_over_when_its_key_was_put_on_hold_and_the_clock_went_back(driver, ends, seconds):
-    """The engine has forgotten the last start by then, unless a job still runs under the key."""
-    rate = {"limit": 1, "period": 0.5, "smooth": True}
-    run(driver, "constrain", id="k", match={"name": "many"}, rate=rate)
-    bring(driver, "first", {}, {})
-    pick(driver)
-    run(driver, "clock", delta_ms=1000)
-    success = [{"id": "job:first.0", "token": 1, "type": "success"}, b"\xc0"]
-    if ends == "before":
-        run(driver, "finish", worker="w", outcomes=[success])
-    run(driver, "hold", id="k", seconds=5)
-    run(driver, "clock", delta_ms=-800)
-    if ends == "after":
-        run(driver, "finish", worker="w", outcomes=[success])
-    run(driver, "check")
-    run(driver, "hold", id="k", seconds=seconds)
-    run(driver, "check")
-    pick(driver)
-    run(driver, "check")
-
-
-def test_a_hold_that_was_over_when_the_clock_went_back_may_be_forgotten_beside_a_smooth_rate(driver):
+def test_a_hold_that_was_over_when_the_clock_went_back_may_be_forgotten_beside_a_rate(driver):
     bring(driver, "jobs", {}, {"delay": 600}, {"priority": -5})
     pick(driver)
-    rate = {"limit": 5, "period": 0.5, "smooth": True}
+    rate = {"limit": 5, "period": 0.5}
     run(driver, "constrain", id="c", rate=rate, match={"name": {"ne": "b"}})
     run(driver, "release", worker="w", jobs=[["job:jobs.2", 1]], hold={"c": 0.05})
     run(driver, "clock", delta_ms=50)

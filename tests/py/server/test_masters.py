@@ -11,12 +11,12 @@ from typing import Any
 import msgpack
 import pytest
 
+from bare import program
 from jqmaster import JQ
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.http import HttpEngine
 from jqmaster.server import dispatch
 from jqmaster.server.server import ServeOptions, Server
-from jqmaster.worker.run import WorkOptions, work
 from parts import FINISHED, answers, came_to, commands, enqueue, eventually, until, worker
 from servers import RedisServer
 
@@ -96,9 +96,8 @@ async def test_idle_masters_make_next_to_no_calls() -> None:
         async with Server(options[0]) as one, Server(options[1]) as two, connect(server.url) as redis:
             stop = asyncio.Event()
             tasks = [
-                asyncio.create_task(work(WorkOptions(functions={"mail": print}, masters=[one.url]), stop)),
-                asyncio.create_task(work(WorkOptions(functions={"mail": print}, masters=[two.url]), stop)),
-                asyncio.create_task(work(WorkOptions(functions={"mail": print}, redis_url=server.url), stop)),
+                asyncio.create_task(program({"mail": print}, url).worker().serve(stop))
+                for url in (one.url, two.url, server.url)
             ]
             await eventually(lambda: _blocked(redis, 5))
             rates = []  # in the first seconds some end what they began with

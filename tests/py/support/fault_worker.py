@@ -10,9 +10,9 @@ import os
 import sys
 from pathlib import Path
 
+from bare import app_worker
 from journal import Journal
 from jqmaster.worker.notes import current_job
-from jqmaster.worker.run import WorkOptions, run
 
 
 async def flaky(argument: dict[str, int]) -> int:
@@ -25,18 +25,8 @@ async def flaky(argument: dict[str, int]) -> int:
 
 def main(how: str, urls: str, namespace: str, journal: str) -> int:
     """Work until SIGTERM."""
-    return run(
-        WorkOptions(
-            functions={"flaky": flaky},
-            masters=[] if how == "redis" else urls.split(","),
-            redis_url=urls if how == "redis" else None,
-            namespace=namespace,
-            push=how == "push",
-            concurrency=8,
-            drain_timeout_s=2,
-            on_outcome=Journal(Path(journal)).note,
-        )
-    )
+    told = {"drain_timeout_s": 2, "on_outcome": Journal(Path(journal)).note}
+    return app_worker(how, (urls, urls), namespace, {"flaky": flaky}, **told).run()
 
 
 if __name__ == "__main__":

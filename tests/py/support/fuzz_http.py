@@ -29,14 +29,10 @@ REQUESTS = [
     *((one, Route(method="POST", path=f"/call/{one.name}")) for one in CALLS),
 ]
 CODES = set(document()["components"]["schemas"]["Error"]["properties"]["error"]["properties"]["code"]["enum"])
-KINDS = ("application/msgpack", "application/json", "application/x-msgpack", "text/plain", "", "application/json; x=1")
+KINDS = ("application/x-msgpack", "text/plain", "", "application/json; x=1")
 ROUND = 500
 LONGEST_S = 5.0
 WAIT_S = 1.5  # for an answer that waits for something
-MOST_MB = 500
-JUDGED = 0.3  # of the requests: whether a refused one changed something
-AGAIN = 5
-KEYED = 0.97  # of the requests: with a key that may do everything
 _LINES = re.compile(r" (ERROR|CRITICAL) |Traceback|attempt to |user_(script|function)")
 
 
@@ -48,116 +44,93 @@ class HttpFuzzer:
         self.master = master
         self.seed = seed
         self.report = Report()
-        self.connection = self.connect()
-        self.key = self.create_key()
-
-    def create_key(self) -> str:
-        """One of an admin: once a round has made a key, the master asks for keys."""
+        self.connect()
+        # Once a round has made a key, the master asks for keys.
         body = json.dumps({"name": "fuzz", "roles": ["admin"]})
         self.connection.request("POST", "/keys", body, {"content-type": "application/json"})
-        key: str = json.loads(self.connection.getresponse().read())["key"]
-        return key
+        self.key: str = json.loads(self.connection.getresponse().read())["key"]
 
-    def connect(self) -> http.client.HTTPConnection:
-        return http.client.HTTPConnection("127.0.0.1", self.master.port, timeout=WAIT_S)
+    def connect(self) -> None:
+        self.connection = http.client.HTTPConnection("127.0.0.1", self.master.port, timeout=WAIT_S)
 
     def round(self, number: int, inputs: int = ROUND) -> None:
         """Raises Fault."""
         self.values = Values(f"{self.seed} http {number}")
-        self.random = self.values.random
+        self.random, self.chance = self.values.random, self.values.chance
         for _ in range(inputs):
             self.request(*self.random.choice(REQUESTS))
             self.report.inputs += 1
-        self.report.rounds += 1
-        self.end(number)
+        if self.master.has_ended or _LINES.search(self.master.text):
+            raise Fault(f"round {number}: the master says {self.master.text[-3000:]}")
 
     # -- inputs -----------------------------------------------------------------------------------
 
     def part(self, argument: Argument) -> Any:
         if argument.name == "timeout":
             return self.random.choice((0, 0, 0.01, -1, "x"))
-        return self.values.odd() if self.random.random() < 0.05 else self.values.of_argument(argument)
+        return self.values.odd() if self.chance(0.05) else self.values.of_argument(argument)
 
     def text(self, value: Any) -> str:
-        return value if isinstance(value, str) else json.dumps(value, default=repr)
+        """As it stands in an address."""
+        return quote(value if isinstance(value, str) else json.dumps(value, default=repr), safe="")[:3000]
 
     def body_of(self, operation: Operation, route: Route) -> Any:
+        job_id, token = self.values.job()
+        job = self.values.of_job() | {"argument": self.values.odd()}
         if route.path.startswith("/call/"):
             spec = {one.name: self.part(one) for one in operation.arguments if not one.optional or self.chance(0.3)}
             behind = [packed(spec.pop(name)) for name in operation.behind if name in spec]
             return [packed(spec), *behind] if "spec" in operation.positions else behind
         if operation.name == "enqueue_one":
-            return self.job()
+            return job
         if operation.name == "enqueue":
-            return {"jobs": [self.job() for _ in range(self.random.randint(0, 3))]}
+            return {"jobs": [job] * self.random.randint(0, 3)}
         if operation.name == "finish":
-            job_id, token = self.values.job()
             return {"outcomes": [{"id": job_id, "token": token, "type": "success", "result": self.values.odd()}]}
         if operation.name == "import_records":
             return packed(self.values.odd())
-        if operation.name == "config":
-            return {
-                "set": {self.random.choice(("done_max", "error_ttl", "stats", "cancel_running")): self.values.odd()}
-            }
         if operation.name == "change":
-            return {"jobs": [{"id": self.values.job()[0], "priority": 1}]}
+            return {"jobs": [{"id": job_id, "priority": 1}]}
         body = {one.name: self.part(one) for one in operation.stand(route)[1] if not one.optional or self.chance(0.3)}
-        if operation.name == "schedule":
-            body = {"job": self.values.of_job(), self.random.choice(("every", "cron")): 60} | body
-        return body
-
-    def chance(self, most: float) -> bool:
-        return self.random.random() < most
-
-    def job(self) -> dict[str, Any]:
-        return self.values.of_job() | {"argument": self.values.odd()}
+        return {"job": self.values.of_job(), "every": 60} | body if operation.name == "schedule" else body
 
     def request(self, operation: Operation, route: Route) -> None:
         path = route.path
         if route.place:
             named = self.part(operation.argument(route.place))
-            path = path.replace("{" + route.place + "}", quote(self.text(named), safe="")[:3000] or "x")
+            path = path.replace("{" + route.place + "}", self.text(named) or "x")
         queried, body_arguments = operation.stand(route)
         stands = [(name, one, one.optional or outer) for name, one, outer in in_query(queried)]
         query = [(name, self.part(one)) for name, one, is_optional in stands if not is_optional or self.chance(0.4)]
-        if self.random.random() < 0.05:
-            query.append((self.random.choice(("x", "cursor", "", "count")), self.values.odd()))
+        query += [(self.random.choice(("x", "cursor", "", "count")), self.values.odd())] if self.chance(0.05) else []
         if query:
-            path += "?" + "&".join(f"{name}={quote(self.text(value), safe='')[:3000]}" for name, value in query)
-        headers: dict[str, str] = {}
-        for header in sorted({one.header for one in operation.arguments} - {""}):
-            if self.chance(0.3) or header == "worker-id":
-                value = self.random.choice(self.values.workers) if header == "worker-id" else self.values.name()
-                headers[header] = re.sub(r"[^\x20-\x7e\xa0-\xff]", "?", self.text(value))[:2000]
-        if self.random.random() < KEYED:
+            path += "?" + "&".join(f"{name}={self.text(value)}" for name, value in query)
+        has_worker = any(one.header == "worker-id" for one in operation.arguments)
+        headers = {"worker-id": self.random.choice(self.values.workers)} if has_worker else {}
+        headers["accept"] = self.random.choice(("application/json", "application/msgpack", "*/*"))
+        if self.chance(0.03):
+            headers["accept"] = self.random.choice(("text/html", ";;"))
+        if self.chance(0.97):
             headers["authorization"] = f"Bearer {self.key}"
         body = None
         if body_arguments or route.path.startswith("/call/") or self.chance(0.02):
             body = self.encoded(operation, route, headers)
-        headers["accept"] = self.random.choice(("application/json", "application/msgpack", "*/*"))
-        if self.random.random() < 0.03:
-            headers["accept"] = self.random.choice(("text/html", "application/json;q=0", ";;", "", "*"))
-        method = route.method if self.random.random() < 0.98 else self.random.choice(("GET", "PUT", "HEAD", "TRACE"))
+        method = route.method if self.chance(0.98) else self.random.choice(("GET", "PUT", "HEAD", "TRACE"))
         self.ask(operation, route, method, path, body, headers)
 
     def encoded(self, operation: Operation, route: Route, headers: dict[str, str]) -> bytes:
         value = self.body_of(operation, route)
         for _ in range(self.random.choice((0, 0, 0, 1, 1, 2))):
             value = self.values.changed(value)
+        headers["content-type"], body = "application/msgpack", packed(value)
         if isinstance(value, bytes):
-            headers["content-type"] = "application/octet-stream"
-            body = value
-        elif self.random.random() < 0.5:
+            headers["content-type"], body = "application/octet-stream", value
+        elif self.chance(0.5):
             headers["content-type"] = "application/json"
             body = json.dumps(value, default=repr).encode("utf-8", "surrogatepass")
-        else:
-            headers["content-type"] = "application/msgpack"
-            body = packed(value)
-        if self.random.random() < 0.1:
-            body = self.values.broken(body)
-        if self.random.random() < 0.03:
+        if self.chance(0.03):
             headers["content-type"] = self.random.choice(KINDS)
-        return body
+        return self.values.broken(body) if self.chance(0.1) else body
 
     # -- what must hold ---------------------------------------------------------------------------
 
@@ -165,23 +138,18 @@ class HttpFuzzer:
         self, operation: Operation, route: Route, method: str, path: str, body: bytes | None, headers: dict[str, str]
     ) -> None:
         asked = f"{method} {path[:1500]} {headers} {body[:1500] if body else body!r}"
-        before = self.keys() if self.random.random() < JUDGED else None
         began = time.monotonic()
         try:
             self.connection.request(method, path, body, headers)
             response = self.connection.getresponse()
             is_stream = operation.replies[0].type in STREAMS and response.status == 200
             content = b"" if is_stream else response.read()
-        except TimeoutError:
-            self.connection = self.connect()
-            self.report.by["waits"] += 1
-            return
-        except (http.client.HTTPException, OSError) as problem:
+        except (TimeoutError, http.client.HTTPException, OSError) as problem:
             self.connection.close()
-            self.connection = self.connect()
+            self.connect()
             if self.master.has_ended:
                 raise Fault(f"the master has ended, by {asked}: {self.master.text[-2000:]}") from problem
-            self.report.by["cut"] += 1
+            self.report.by["waits or cut"] += 1
             return
         took_s = time.monotonic() - began
         if is_stream:
@@ -193,79 +161,36 @@ class HttpFuzzer:
         is_of_query = response.status == 400 and b"unknown parameter" in content  # documented for all at once
         if method == route.method and str(response.status) not in responses_of(operation, route) and not is_of_query:
             raise Fault(f"{response.status} is documented nowhere, {content[:500]!r}, to {asked}")
+        kind = response.getheader("content-type") or ""
         if response.status >= 400:
             self.report.refused += 1
-            self.refused(asked, method, response, content)
-            if before is not None and before != self.keys():
-                self.judge(asked, method, path, body, headers)
+            self.refused(asked, method, response.status, kind, content)
         elif method == route.method:
-            self.learn(operation, content, response.getheader("content-type") or "")
+            self.learn(operation, json.loads(content) if "json" in kind else opened(content))
 
-    def refused(self, asked: str, method: str, response: Any, content: bytes) -> None:
+    def refused(self, asked: str, method: str, status: int, kind: str, content: bytes) -> None:
         said = content.decode("utf-8", "replace")
-        if response.status in (500, 503) or response.status > 504 or LUA.search(said) or len(content) > 5000:
-            raise Fault(f"{response.status} {said[:1000]!r} to {asked}\n{self.master.text[-2000:]}")
+        if status in (500, 503) or status > 504 or LUA.search(said) or len(content) > 5000:
+            raise Fault(f"{status} {said[:1000]!r} to {asked}\n{self.master.text[-2000:]}")
         if method != "HEAD":
-            kind = response.getheader("content-type") or ""
             try:
                 error = (json.loads(content) if "json" in kind else msgpack.unpackb(content))["error"]
                 is_known = error["code"] in CODES and isinstance(error["message"], str)
             except (ValueError, LookupError, TypeError, msgpack.UnpackException):
-                is_known = response.status in (403, 404, 405) and kind.startswith("text/")
+                is_known = status in (403, 404, 405) and kind.startswith("text/")
             if not is_known:
-                raise Fault(f"an error of an unknown form, {response.status} {kind} {said[:500]!r}, to {asked}")
+                raise Fault(f"an error of an unknown form, {status} {kind} {said[:500]!r}, to {asked}")
 
-    def judge(self, asked: str, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> None:
-        """Something changed while a request was refused. The master pushes and sweeps meanwhile, so it is asked
-        again, between looks at what changes unasked."""
-        unasked: set[bytes] = set()
-        each_time: set[bytes] | None = None
-        before = self.keys()
-        for _ in range(AGAIN):
-            time.sleep(0.1)
-            now = self.keys()
-            unasked |= differing(before, now)
-            self.connection.request(method, path, body, headers)
-            self.connection.getresponse().read()
-            before = self.keys()
-            # Who sleeps on a channel is renewed by the master itself.
-            changed = {key for key in differing(now, before) if b":asleep:" not in key}
-            each_time = changed if each_time is None else each_time & changed
-            if not each_time - unasked:
-                return
-        raise Fault(f"refused, and {sorted(each_time or ())[:5]} changed each time, by {asked}")
-
-    def keys(self) -> dict[bytes, bytes]:
-        """A digest of each key."""
-        keys = self.redis.keys(NAMESPACE + ":*")
-        digests = self.redis.execute_command("DEBUG", "DIGEST-VALUE", *keys) if keys else []
-        return dict(zip(keys, digests, strict=True))
-
-    def learn(self, operation: Operation, content: bytes, kind: str) -> None:
-        try:
-            found = json.loads(content) if "json" in kind else opened(content)
-        except ValueError:
-            return
+    def learn(self, operation: Operation, found: Any) -> None:
         if not isinstance(found, dict):
             return
         for job_id in [found.get("job_id"), *(found.get("job_ids") or [])]:
             if isinstance(job_id, str):
                 self.values.knows_job(job_id)
-        if operation.name == "pick":
-            for job in found.get("jobs") or []:
-                if isinstance(job, dict) and "token" in job:
-                    self.values.knows_job(job["id"], job["token"])
+        for job in found.get("jobs") or [] if operation.name == "pick" else []:
+            self.values.knows_job(job["id"], job["token"])
         if operation.name == "register" and "worker_id" in found:
             self.values.workers = [*self.values.workers[-5:], found["worker_id"]]
-
-    def end(self, number: int) -> None:
-        """The master is well, and its log is clean."""
-        if self.master.has_ended or _LINES.search(self.master.text):
-            raise Fault(f"round {number}: the master says {self.master.text[-3000:]}")
-        with open(f"/proc/{self.master.pid}/status") as status:
-            [most_kb] = re.findall(r"VmHWM:\s+(\d+)", status.read())
-        if int(most_kb) > MOST_MB << 10:
-            raise Fault(f"round {number}: the master took {int(most_kb) >> 10} MB")
 
     def close(self) -> None:
         """It stops as it should, and the namespace it leaves is sound."""
@@ -273,20 +198,15 @@ class HttpFuzzer:
         self.master.signal()
         if (code := self.master.ends()) or _LINES.search(self.master.text):
             raise Fault(f"the master ended with {code}: {self.master.text[-3000:]}")
-        script = self.redis.script_load(builtin()["audit"].source)
-        cursor = "0"
+        script, cursor = self.redis.script_load(builtin()["audit"].source), b"0"
         while True:
-            raw = self.redis.evalsha(script, 2, NAMESPACE, NAMESPACE + ":meta", packed({"cursor": cursor}))
-            cursor, *problems = (one.decode() for one in raw)
+            asked = packed({"cursor": cursor.decode()})
+            cursor, *problems = self.redis.evalsha(script, 2, NAMESPACE, NAMESPACE + ":meta", asked)
             if problems:
                 raise Fault(f"audit: {problems[:5]}")
-            if cursor == "0":
+            if cursor == b"0":
                 break
         self.redis.close()
-
-
-def differing(one: dict[bytes, bytes], other: dict[bytes, bytes]) -> set[bytes]:
-    return {key for key in one.keys() | other.keys() if one.get(key) != other.get(key)}
 
 
 def responses_of(operation: Operation, route: Route) -> set[str]:

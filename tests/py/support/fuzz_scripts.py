@@ -11,11 +11,11 @@ from typing import Any
 
 from redis.exceptions import ResponseError
 
-from bad_inputs import TARGETS
-from bad_values import Raw, show
 from driving.driver import NAMESPACE, START_MS, Driver
 from fuzz_values import Values, opened, packed
 from jqmaster.manifest.manifest import operations
+from refusal_values import Raw, show, wrong
+from refusals import TARGETS, Target
 from servers import RedisServer
 
 CODES = ("INVALID", "NOTFOUND", "CONFLICT", "EXPIRED", "LOST", "FULL", "VERSION")
@@ -31,7 +31,7 @@ AT_ONCE = 16
 LONGEST_S = 2.0  # for one call
 MOST_BYTES = 200 << 20
 ROUND = 2000  # inputs, each round in an empty namespace
-TEMPLATES: dict[str, list[Any]] = {}
+TEMPLATES: dict[str, list[Target]] = {}
 for _target in TARGETS:
     TEMPLATES.setdefault(_target.script, []).append(_target)
 
@@ -46,22 +46,21 @@ class Report:
 
     inputs: int = 0
     refused: int = 0
-    rounds: int = 0
     longest_ms: float = 0.0
     expired: int = 0  # calls that cannot be judged, as a key expired meanwhile
     by: Counter[str] = field(default_factory=Counter)
 
     def __str__(self) -> str:
         codes = ", ".join(f"{name} {count}" for name, count in self.by.most_common(12))
-        return (
-            f"{self.inputs} inputs in {self.rounds} rounds, {self.refused} refused ({codes}); "
-            f"longest {self.longest_ms:.0f} ms; {self.expired} not judged"
-        )
+        return f"{self.inputs} inputs, {self.refused} refused ({codes}); longest {self.longest_ms:.0f} ms"
 
 
 def fuzzed_server() -> RedisServer:
     """One that may be asked for what there is to check."""
     return RedisServer("--enable-debug-command", "yes")
+
+
+Call = tuple[str, tuple[str, ...], list[Any]]
 
 
 class ScriptFuzzer:
@@ -73,10 +72,8 @@ class ScriptFuzzer:
         self.seed = f"{seed} {form}"
         self.report = Report()
         self.scripts = [*sorted(self.driver.scripts), *COMMON * 4]
-        self.first_bytes = 0
         self.redis.send("DEBUG", "SET-ACTIVE-EXPIRE", "0")
         self.redis.send("CONFIG", "SET", "slowlog-log-slower-than", int(LONGEST_S * 1e6))
-        self.redis.send("SLOWLOG", "RESET")
 
     def round(self, number: int, inputs: int = ROUND) -> None:
         """Raises Fault."""
@@ -84,32 +81,30 @@ class ScriptFuzzer:
         self.random = self.values.random
         self.now_ms = START_MS
         self.begin()
-        self.changes = self.writes(self.redis.send(*WRITES))
-        self.cpu_before_s = self.cpu_s()
-        done = 0
-        while done < inputs:
-            calls = [self.call() for _ in range(min(AT_ONCE, inputs - done))]
-            self.send(calls)
-            done += len(calls)
-            if self.random.random() < 0.3:
+        self.changes = number_in("rdb_changes_since_last_save", self.redis.send(*WRITES))
+        cpu_before_s = self.cpu_s()
+        for first in range(0, inputs, AT_ONCE):
+            self.send([self.call() for _ in range(min(AT_ONCE, inputs - first))])
+            if self.values.chance(0.3):
                 self.now_ms += self.random.choice((1, 50, 1000, 31_000, 3_700_000, 90_000_000))
                 self.redis.send("SET", NAMESPACE + ":clock", self.now_ms)
-                self.changes = self.writes(self.redis.send(*WRITES))
-        self.report.rounds += 1
+                self.changes = number_in("rdb_changes_since_last_save", self.redis.send(*WRITES))
+        # On a busy machine others may have had the processor while a call waited for it.
+        slow = self.redis.send("SLOWLOG", "GET", "5")
+        if slow and self.cpu_s() - cpu_before_s > LONGEST_S:
+            raise Fault(f"round {number}: a call took longer than {LONGEST_S} s: {slow!r}"[:2000])
         self.end(number)
 
     def begin(self) -> None:
+        self.redis.send("SLOWLOG", "RESET")
         self.redis.send("FLUSHALL")
         self.redis.send("SET", NAMESPACE + ":clock", self.now_ms)
         send = self.driver.send
         send("setup")
         jobs = [packed({"name": name}) for name in ("a", "a", "a", "b", "mail", "limited")]
-        created = send("enqueue", *itertools.chain.from_iterable((job, b"\xc0") for job in jobs))
-        for job_id in created[::2]:
-            self.values.knows_job(job_id.decode())
-        self.values.workers += [
-            send("register", packed({"name": "w", "queues": "*", "url": "http://w/", "max_jobs": 9})).decode()
-        ]
+        self.learn("enqueue", send("enqueue", *itertools.chain.from_iterable((job, b"\xc0") for job in jobs)))
+        worker = {"name": "w", "queues": "*", "url": "http://w/", "max_jobs": 9}
+        self.learn("register", send("register", packed(worker)))
         self.learn("pick", send("pick", packed({"worker": "w", "queues": "a", "count": 2})))
         send("queue", packed({"name": "full", "max_waiting": 1}))
         send("constrain", packed({"id": "known", "by": "argument.a", "concurrency": 1}), packed({"name": "limited"}))
@@ -118,37 +113,33 @@ class ScriptFuzzer:
 
     # -- inputs -----------------------------------------------------------------------------------
 
-    def call(self) -> tuple[str, tuple[str, ...], list[Any]]:
+    def call(self) -> Call:
         """A script, its keys and its arguments."""
         script = self.random.choice(self.scripts)
-        keys: tuple[str, ...] = KEYS
-        if script == "import":
-            keys = (OTHER, OTHER + ":meta")
-            arguments = [self.random.choice(self.records) for _ in range(self.random.randint(1, 4))]
-        else:
-            arguments = self.arguments(script)
+        keys: tuple[str, ...] = (OTHER, OTHER + ":meta") if script == "import" else KEYS
+        arguments = self.arguments(script)
         for _ in range(self.random.choice((0, 0, 0, 0, 1, 1, 2))):
             arguments = self.spoilt(arguments)
-        if self.random.random() < 0.01:
+        if self.values.chance(0.01):
             keys = self.random.choice(((), (NAMESPACE,), ("{nowhere}", "{nowhere}:meta"), KEYS[::-1], ("", "")))
         return script, keys, arguments
 
     def arguments(self, script: str) -> list[Any]:
-        if script == "setup":
-            return []
+        if script == "import":
+            return [self.random.choice(self.records) for _ in range(self.random.randint(1, 4))]
         if script in BARE:
-            several = self.random.randint(1, 3) if script in ("get", "watch") else 1
-            return [self.values.job()[0] for _ in range(several)]
+            return [self.values.job()[0] for _ in range(self.random.randint(1, 3) if script != "history" else 1)]
+        if script not in TEMPLATES:
+            return []
         target = self.random.choice(TEMPLATES[script])
         spec = self.values.refer(dict(target.base))
-        if target.base == {"name": "a"} or self.random.random() < 0.3 * (script == "enqueue"):
+        if target.base == {"name": "a"} or (script == "enqueue" and self.values.chance(0.3)):
             spec = self.values.of_job()
-        elif target.fields and self.random.random() < 0.25:
-            name = self.random.choice(list(target.fields))
-            wrong = self.random.choice(target.fields[name])
-            if not isinstance(wrong, str) or len(wrong) < 100_000 or self.random.random() < 0.1:
-                spec[name] = wrong
-        if script in ("pick", "assign") and self.random.random() < 0.5:
+        elif target.fields and self.values.chance(0.25):
+            one = self.random.choice(target.fields)
+            refused = [value for place, value in wrong(one) if not isinstance(value, str) or len(value) < 100_000]
+            spec[one.name] = self.random.choice(refused or [1])
+        if script in ("pick", "assign") and self.values.chance(0.5):
             spec["count" if script == "pick" else "limit"] = self.random.randint(1, 5)
         return [opened(one) for one in target.wrap(packed(spec))]
 
@@ -170,12 +161,11 @@ class ScriptFuzzer:
 
     # -- what must hold ---------------------------------------------------------------------------
 
-    def send(self, calls: list[tuple[str, tuple[str, ...], list[Any]]]) -> None:
-        commands = []
+    def send(self, calls: list[Call]) -> None:
+        commands: list[Any] = []
         for script, keys, arguments in calls:
-            raw = [one if type(one) is str and script in BARE else packed(one) for one in arguments]
-            if script == "import":
-                raw = [one if isinstance(one, bytes) else packed(one) for one in arguments]
+            is_raw = bytes if script == "import" else str if script in BARE else ()
+            raw = [one if isinstance(one, is_raw) and one is not True else packed(one) for one in arguments]
             commands += [(*self.driver.called[script], len(keys), *keys, *raw), WRITES]
         began = time.monotonic()
         self.redis.say(*commands)
@@ -183,7 +173,7 @@ class ScriptFuzzer:
         self.report.longest_ms = max(self.report.longest_ms, (time.monotonic() - began) * 1000)
         for call, (reply, info) in zip(calls, replies, strict=True):
             self.report.inputs += 1
-            changes = self.writes(info)
+            changes = number_in("rdb_changes_since_last_save", info)
             if isinstance(reply, ResponseError):
                 self.refused(call, str(reply), changes)
             else:
@@ -196,7 +186,7 @@ class ScriptFuzzer:
         except ResponseError as problem:
             return problem
 
-    def refused(self, call: Any, text: str, changes: int) -> None:
+    def refused(self, call: Call, text: str, changes: int) -> None:
         code, _, _ = text.partition(" ")
         self.report.refused += 1
         self.report.by[code] += 1
@@ -213,10 +203,9 @@ class ScriptFuzzer:
         if script == "enqueue":
             for job_id in reply[:20:2]:
                 self.values.knows_job(job_id.decode())
-        elif script in ("pick", "assign") and len(reply) > 1:
-            for one in reply[1:]:
-                document = opened(one)
-                if isinstance(document, dict) and "token" in document and "id" in document:
+        elif script in ("pick", "assign"):
+            for document in map(opened, reply[1:]):
+                if isinstance(document, dict) and {"token", "id"} <= document.keys():
                     self.values.knows_job(document["id"], document["token"])
         elif script == "register":
             self.values.workers = [*self.values.workers[-5:], reply.decode()]
@@ -227,35 +216,13 @@ class ScriptFuzzer:
         return sum(float(part) for part in re.findall(rb"used_cpu_(?:user|sys):([\d.]+)", info))
 
     def end(self, number: int) -> None:
-        """The namespace is sound, can be walked, and nothing is left of it."""
-        slow = self.redis.send("SLOWLOG", "GET", "5")
-        # On a busy machine others may have had the processor while a call waited for it.
-        if slow and self.cpu_s() - self.cpu_before_s > LONGEST_S:
-            raise Fault(f"round {number}: a call took longer than {LONGEST_S} s: {slow!r}"[:2000])
-        cursor = "0"
-        for step in itertools.count():
-            cursor, *problems = (one.decode() for one in self.driver.send("audit", packed({"cursor": cursor})))
-            if problems or step > 10_000:
-                raise Fault(f"round {number}: audit: {problems[:5]}")
-            if cursor == "0":
-                break
+        """The namespace is sound and can be walked."""
+        if problems := self.driver.audit():
+            raise Fault(f"round {number}: audit: {problems[:5]}")
         for script in ("queues", "workers", "constraints", "schedules", "jobs", "failures", "tags"):
             self.driver.send(script, packed({}))
-        used = self.bytes()
-        if used > MOST_BYTES:
+        if (used := number_in("used_memory", self.redis.send("INFO", "memory"))) > MOST_BYTES:
             raise Fault(f"round {number}: {used >> 20} MB are used")
-        self.redis.send("SLOWLOG", "RESET")
-        self.redis.send("FLUSHALL")
-        self.first_bytes = self.first_bytes or self.bytes()
-        if (left := self.bytes() - self.first_bytes) > 30 << 20:
-            raise Fault(f"round {number}: {left >> 20} MB more are used than after the first round")
-
-    def bytes(self) -> int:
-        return number_in("used_memory", self.redis.send("INFO", "memory"))
-
-    @staticmethod
-    def writes(info: bytes) -> int:
-        return number_in("rdb_changes_since_last_save", info)
 
 
 def number_in(name: str, info: bytes) -> int:
@@ -264,6 +231,6 @@ def number_in(name: str, info: bytes) -> int:
     return int(found[1])
 
 
-def shown(call: tuple[str, tuple[str, ...], list[Any]]) -> str:
+def shown(call: Call) -> str:
     script, keys, arguments = call
     return f"{script} {keys if keys != KEYS else ''} {[show(one) for one in arguments[:6]]} {arguments!r}"[:3000]

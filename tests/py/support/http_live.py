@@ -12,12 +12,9 @@ from typing import Any
 
 import hypercorn.asyncio
 
-from http_support import Pokes
-from jqmaster.engine.ended import Ended
+from http_support import mastering
 from jqmaster.engine.engine import Engine, connect
-from jqmaster.engine.waiting import Waiting
 from jqmaster.server.bulk import Bulks
-from jqmaster.server.events import JobEvents
 from jqmaster.server.http import http1
 from jqmaster.server.http.app import create_app
 from jqmaster.server.master import Master
@@ -54,21 +51,16 @@ def live_server(
         client = connect(redis_url)
         await set_up(client, namespace)
         engine = Engine(client, namespace)
-        waiting, ended = Waiting(engine, client), Ended(engine, client)
-        events = JobEvents(engine)
         bulks = Bulks(engine, "live")
-        master = Master(engine, waiting, ended, Pokes(), events, bulks=bulks)
-        bulks.start()
-        config = http1.config(listener.detach())
-        config.graceful_timeout = 1
-        started.append(Live(port, master, asyncio.get_running_loop()))
-        app: Any = create_app(master, **options)
-        ready.set()
-        await hypercorn.asyncio.serve(app, config, shutdown_trigger=stop.wait)
-        await bulks.stop()
-        await waiting.stop()
-        await ended.stop()
-        await events.stop()
+        async with mastering(engine, bulks=bulks) as master:
+            bulks.start()
+            config = http1.config(listener.detach())
+            config.graceful_timeout = 1
+            started.append(Live(port, master, asyncio.get_running_loop()))
+            app: Any = create_app(master, **options)
+            ready.set()
+            await hypercorn.asyncio.serve(app, config, shutdown_trigger=stop.wait)
+            await bulks.stop()
         await client.aclose()
 
     thread = threading.Thread(target=asyncio.run, args=(main(),))

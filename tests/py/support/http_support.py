@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -281,15 +281,19 @@ class Pokes:
         self.count += 1
 
 
+@asynccontextmanager
+async def mastering(engine: Engine, **more: Any) -> AsyncIterator[Master]:
+    """A master that dispatches nothing."""
+    parts = Waiting(engine, engine.redis), Ended(engine, engine.redis), JobEvents(engine)
+    yield Master(engine, *parts[:2], Pokes(), parts[2], **more)
+    for part in parts:
+        await part.stop()
+
+
 @pytest.fixture
 async def master(engine: Engine) -> AsyncIterator[Master]:
-    waiting, ended = Waiting(engine, engine.redis), Ended(engine, engine.redis)
-    events = JobEvents(engine)
-    master = Master(engine, waiting, ended, Pokes(), events)
-    yield master
-    await waiting.stop()
-    await ended.stop()
-    await events.stop()
+    async with mastering(engine) as master:
+        yield master
 
 
 @pytest.fixture

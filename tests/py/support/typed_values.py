@@ -10,25 +10,19 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, Generic, Literal, NamedTuple, NewType, NotRequired, TypedDict, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, NewType
 
 import annotated_types
 import msgspec
 import pydantic
 import pydantic.dataclasses
 
-T = TypeVar("T")
 UserId = NewType("UserId", uuid.UUID)
 
 
 class Size(enum.Enum):
     SMALL = "s"
     LARGE = "l"
-
-
-class Level(enum.Enum):
-    LOW = 0.5
-    HIGH = 1.5
 
 
 class Kind(enum.Enum):
@@ -38,27 +32,9 @@ class Kind(enum.Enum):
     RAW = b"\xff"
 
 
-class Rank(enum.IntEnum):
-    FIRST = 1
-
-
-class Way(enum.StrEnum):
-    NORTH = "n"
-
-
-class Rights(enum.Flag):
-    READ = 1
-    WRITE = 2
-
-
 class Point(NamedTuple):
     x: int
     day: dt.date
-
-
-class Row(TypedDict):
-    day: dt.date
-    id: NotRequired[uuid.UUID]
 
 
 @dataclasses.dataclass
@@ -72,33 +48,6 @@ class Order:
 @dataclasses.dataclass
 class Express(Order):
     by: dt.time = dt.time(8)
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Frozen:
-    order: Order
-    kinds: tuple[Size, ...] = ()
-    when: dt.datetime | None = None
-    made: int = dataclasses.field(init=False, default=7)
-
-
-@dataclasses.dataclass
-class Item:
-    name: str
-    kind: Kind
-    blob: bytes = b"\xfe"
-    more: list["Item"] = dataclasses.field(default_factory=list)
-
-
-@dataclasses.dataclass
-class Tree:
-    value: dt.date
-    parts: list["Tree"] = dataclasses.field(default_factory=list)
-
-
-@dataclasses.dataclass
-class Box(Generic[T]):
-    content: T
 
 
 class Record(msgspec.Struct, tag=True):
@@ -137,47 +86,10 @@ class Hook(pydantic.BaseModel):
     names: set[str] = set()
 
 
-class Strict(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(strict=True, frozen=True)
-    day: dt.date
-    kind: Kind
-    pair: tuple[int, uuid.UUID]
-
-
-class Cat(pydantic.BaseModel):
-    type: Literal["cat"] = "cat"
-    lives: int = 9
-
-
-class Dog(pydantic.BaseModel):
-    type: Literal["dog"] = "dog"
-    good: bool = True
-
-
-class Zoo(pydantic.BaseModel):
-    animals: list[Annotated[Cat | Dog, pydantic.Field(discriminator="type")]]
-
-
-class Tags(pydantic.RootModel[list[str]]):
-    pass
-
-
-class Page(pydantic.BaseModel, Generic[T]):
-    items: list[T]
-
-
 @pydantic.dataclasses.dataclass
 class Checked:
     count: Annotated[int, pydantic.Field(gt=0)]
     url: pydantic.HttpUrl | None = None
-
-
-@dataclasses.dataclass
-class Mixed:
-    """A plain one with a model in it."""
-
-    customer: Customer
-    at: ipaddress.IPv4Address
 
 
 ID = uuid.UUID(int=7)
@@ -193,40 +105,25 @@ NAIVE = dt.datetime(2030, 1, 2, 12)
 VALUES: list[tuple[Any, Any]] = [
     # what msgspec makes
     (uuid.UUID, ID), (Decimal, Decimal("0.10")), (dt.date, DAY), (dt.time, dt.time(3, 4)), (UserId, ID),
-    (dt.timedelta, dt.timedelta(days=-1, seconds=5)), (dt.datetime, NOON), (dt.datetime, NAIVE),
-    (dt.datetime | None, NAIVE), (bytes, b"\xff"),
-    (bytearray, bytearray(b"\xff")), (Size, Size.SMALL), (Rank, Rank.FIRST), (Way, Way.NORTH), (Order, ORDER),
-    (Order | None, None), (Order | None, ORDER), (list[Order], [ORDER]),
+    (dt.timedelta, dt.timedelta(days=-1, seconds=5)), (dt.datetime, NOON), (dt.datetime | None, NAIVE),
+    (bytes, b"\xff"), (Size, Size.SMALL), (Order | None, None), (Order | None, ORDER), (list[Order], [ORDER]),
     (tuple[int, Size], (1, Size.LARGE)), (tuple[dt.date, ...], (DAY, DAY)), (tuple, (1, "a")), (set, {1, "a"}),
-    (set[str], {"a", "b"}), (frozenset[int], frozenset({1, 2})), (set[uuid.UUID], {ID}), (Set[int], {1}),
-    (set[frozenset[int]], {frozenset({1}), frozenset({2, 3})}), (dict[uuid.UUID, int], {ID: 1}),
-    (dict[dt.date, list[Order]], {DAY: [ORDER]}), (dict[int, dt.date], {5: DAY}), (dict[Size, int], {Size.LARGE: 1}),
-    (Point, Point(1, DAY)), (list[Point], [Point(1, DAY)]), (Row, {"day": DAY}), (Row, {"day": DAY, "id": ID}),
-    (Frozen, Frozen(order=ORDER, kinds=(Size.SMALL,), when=NAIVE)), (Express, Express(ID, Decimal(1), by=dt.time(9))),
-    (Tree, Tree(DAY, [Tree(DAY)])), (Box[uuid.UUID], Box(ID)), (Record, Record(ID, frozenset("ab"))),
-    (Record | Other, Other(DAY)), (int | dt.date, DAY), (int | dt.date, 3), (Annotated[dt.date, "a day"], DAY),
-    (Annotated[int, msgspec.Meta(ge=3)], 5), (Sequence[Order], [ORDER]), (Mapping[str, dt.date], {"a": DAY}),
-    (dict[str, dict[str, set[dt.date]]], {"a": {"b": {DAY}}}), (Path, Path("/a/b")),
-    (Fraction, Fraction(1, 3)), (dict[Path, int], {Path("/a"): 1}), (memoryview, memoryview(b"a")),
-    (list[Path | None], [Path("a"), None]),
+    (frozenset[int], frozenset({1, 2})), (Set[int], {1}), (set[frozenset[int]], {frozenset({1}), frozenset({2, 3})}),
+    (dict[uuid.UUID, int], {ID: 1}), (dict[dt.date, list[Order]], {DAY: [ORDER]}), (dict[Size, int], {Size.LARGE: 1}),
+    (list[Point], [Point(1, DAY)]), (Express, Express(ID, Decimal(1), by=dt.time(9))),
+    (Record, Record(ID, frozenset("ab"))), (Record | Other, Other(DAY)), (int | dt.date, DAY), (int | dt.date, 3),
+    (Annotated[dt.date, "a day"], DAY), (Annotated[int, msgspec.Meta(ge=3)], 5), (Sequence[Order], [ORDER]),
+    (Mapping[str, dt.date], {"a": DAY}), (Path, Path("/a/b")), (Fraction, Fraction(1, 3)),
+    (dict[Path, int], {Path("/a"): 1}), (memoryview, memoryview(b"a")), (list[Path | None], [Path("a"), None]),
     (ipaddress.IPv4Address, ipaddress.IPv4Address("127.0.0.1")),
     # what travels as it is
-    (int, 5), (float, 1.5), (list[int], [1]), (dict[str, Any], {"a": [1, None]}), (str | bytes, b"a"), (Any, {"a": 1}),
-    (object, [1]), (Literal["a", 1, True, None], True), (Iterable[int], [1, 2]), (dict[int, str], {1: "a"}),
-    (None, None),
+    (int, 5), (dict[str, Any], {"a": [1, None]}), (str | bytes, b"a"), (Any, {"a": 1}), (object, [1]),
+    (Literal["a", 1, True, None], True), (Iterable[int], [1, 2]), (dict[int, str], {1: "a"}), (None, None),
     # what pydantic makes
-    (Level, Level.LOW), (Kind, Kind.OTHER), (Kind, Kind.RAW), (list[Kind], [Kind.A, Kind.TWO]), (Kind | None, Kind.A),
-    (dict[Kind, int], {Kind.TWO: 1}), (Rights, Rights.READ | Rights.WRITE),
-    (Iterable[Order], [ORDER]),
-    (Item, Item("x", Kind.A, more=[Item("y", Kind.OTHER)])), (list[Item], [Item("x", Kind.OTHER)]),
-    (Customer, ACME), (dict[str, Customer], {"a": ACME}), (Customer | None, None), (Customer | None, ACME),
+    (Kind, Kind.OTHER), (list[Kind], [Kind.A, Kind.TWO]), (Kind | None, Kind.A), (dict[Kind, int], {Kind.TWO: 1}),
+    (Iterable[Order], [ORDER]), (Customer, ACME), (dict[str, Customer], {"a": ACME}), (Customer | None, None),
     (list[Customer | None], [ACME, None]), (Account, Account.model_validate({"userId": 5, "in": 3})), (Hook, HOOK),
-    (Strict, Strict(day=DAY, kind=Kind.A, pair=(1, ID))), (Zoo, Zoo(animals=[Cat(), Dog(good=False)])),
-    (Cat | Dog, Dog()),
-    (Tags, Tags(["a"])), (Page[Customer], Page[Customer](items=[ACME])), (Page[dt.date], Page[dt.date](items=[DAY])),
-    (Checked, Checked(3, "https://example.org/")),
-    (Mixed, Mixed(ACME, ipaddress.IPv4Address("127.0.0.1"))),  # type: ignore[arg-type]
-    (pydantic.HttpUrl, pydantic.HttpUrl("https://example.org/")), (pydantic.SecretStr, pydantic.SecretStr("s3cret")),
+    (Checked, Checked(3, "https://example.org/")), (pydantic.SecretStr, pydantic.SecretStr("s3cret")),
     (Annotated[int, pydantic.Field(gt=0)], 5), (Annotated[str, annotated_types.MinLen(1)], "a"),
     (collections.deque[int], collections.deque([1, 2])), (collections.Counter[str], collections.Counter("aab")),
 ]  # fmt: skip

@@ -150,25 +150,6 @@ def test_a_cost_is_no_number_of_starts(page: Page, site: Site) -> None:
     expect(why).to_contain_text("900 of 1,000 used")
 
 
-def test_strict_order_is_named_while_the_one_before_waits_for_its_retry(page: Page, site: Site) -> None:
-    limit = {"match": {"name": "mail"}, "concurrency": 1, "order": "strict"}
-    site.call("PUT", "/constraint/ledger", limit)
-    first, second = site.add_all([{"name": "mail", "retry_base": 900, "retry_cap": 900}] * 2)
-    site.fail("mail", should_retry=True)
-    go(page, f"/ui/job/{second}")
-    why = section(page, "Why it waits")
-    expect(why).to_contain_text("It is in strict order")
-    expect(why).to_contain_text("1 of 1 in use")
-    expect(why.get_by_role("link", name="What runs in this queue")).to_have_count(0)
-    why.get_by_role("link", name="What is to be retried").click()
-    expect(page.get_by_role("link", name="mail", exact=True).first).to_be_visible()
-    go(page, f"/ui/job/{first}")
-    expect(why).to_contain_text("waits for its next attempt")
-    expect(why).not_to_contain_text("ledger")
-    go(page, "/ui/limit/ledger")
-    expect(page.locator(".facts")).to_contain_text("Places in use")
-
-
 def test_a_blocked_job_shows_what_it_waits_for(page: Page, site: Site) -> None:
     bad = site.add("fetch", max_retry=0)
     site.fail("fetch", message="no route")

@@ -266,20 +266,6 @@ def test_jobs_ask_the_server_that_their_worker_was_told(jq: JQ, task: Any) -> No
         assert jq.chord([here.job()], asks_dependencies.job()).result(timeout=LONG_S) == [repr(jq)]
 
 
-def test_a_worker_of_another_server_leaves_the_object_as_it_was(redis_url: str, namespace: str) -> None:
-    jq = JQ("redis://127.0.0.1:9", namespace="{other}")
-    before = jq.target, jq.link
-
-    @jq.job
-    def name() -> str:
-        return repr(jq)
-
-    with working(jq, redis_url=redis_url, namespace=namespace):
-        handle = JQ(redis_url, namespace=namespace).enqueue("name")
-        assert handle.result(timeout=LONG_S) == f"<JQ {redis_url} {namespace}>"
-    assert (jq.target, jq.link) == before
-
-
 def test_what_cannot_run_in_a_process() -> None:
     async def wait() -> None: ...
 

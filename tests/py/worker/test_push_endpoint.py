@@ -12,10 +12,10 @@ import aiohttp
 import msgpack
 import pytest
 
+from bare import program
 from jqmaster.engine.engine import Engine
 from jqmaster.server import signing
 from jqmaster.server.server import ServeOptions, Server
-from jqmaster.worker.run import WorkOptions, work
 from parts import enqueue, eventually, until
 
 SECRET, OTHER = signing.new_secret(), signing.new_secret()
@@ -52,11 +52,10 @@ def signed(body: bytes, secret: str = SECRET, late_s: float = 0) -> dict[str, st
 async def pushed(engine: Engine, redis_url: str) -> AsyncIterator[Pushed]:
     ran: list[Any] = []
     stop = asyncio.Event()
-    options = WorkOptions(
-        functions={"note": ran.append}, redis_url=redis_url, namespace=engine.namespace, push=True,
-        push_secrets=[SECRET],
-    )  # fmt: skip
-    task = asyncio.create_task(work(options, stop))
+    worker = program({"note": ran.append}, redis_url, namespace=engine.namespace).worker(
+        push=True, push_secrets=[SECRET]
+    )
+    task = asyncio.create_task(worker.serve(stop))
     [document] = await eventually(lambda: registered(engine))
     yield Pushed(document["url"], ran)
     stop.set()
@@ -93,17 +92,16 @@ async def test_a_master_signs_with_what_the_worker_registered(pushed: Pushed, en
 
 async def test_another_address_is_registered_than_it_listens_at(engine: Engine, redis_url: str) -> None:
     stop = asyncio.Event()
-    options = WorkOptions(
-        functions={"note": print}, redis_url=redis_url, namespace=engine.namespace, push=True, host="0.0.0.0",
-        advertise="https://jobs.example/mine",
-    )  # fmt: skip
-    task = asyncio.create_task(work(options, stop))
+    worker = program({"note": print}, redis_url, namespace=engine.namespace).worker(
+        push=True, host="0.0.0.0", advertise="https://jobs.example/mine"
+    )
+    task = asyncio.create_task(worker.serve(stop))
     [document] = await eventually(lambda: registered(engine))
     assert document["url"] == "https://jobs.example/mine"
     stop.set()
     await asyncio.wait_for(task, 60)
 
 
-def test_no_address_is_registered_that_is_none(redis_url: str) -> None:
+def test_no_address_is_registered_that_is_none() -> None:
     with pytest.raises(ValueError, match="--advertise"):
-        WorkOptions(functions={"note": print}, redis_url=redis_url, push=True, host="0.0.0.0")
+        program({"note": print}).worker(push=True, host="0.0.0.0")

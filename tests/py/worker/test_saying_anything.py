@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from bare import worker_of
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Beat, Job, Note
 from jqmaster.server.server import Server
 from jqmaster.worker.notes import checkpoint, notebook_of, progress
 from jqmaster.worker.sources import RedisSource
-from jqmaster.worker.worker import Worker
 from parts import enqueue, until
 from surface_support import own, server
 from test_worker import working
@@ -105,7 +105,7 @@ async def test_heartbeats_and_reports_go_on_after_an_error_that_nobody_foresaw(
 
     stop = asyncio.Event()
     source = Source(redis_url, own.namespace, ["nap"])
-    running = asyncio.create_task(Worker({"nap": nap}, source).run(stop))
+    running = asyncio.create_task(worker_of({"nap": nap}, source).run(stop))
     job = await enqueue(own, "nap", timeout=1, max_retry=0)
     await until(own, job, "done")
     assert source.failed == {"heartbeat", "fetch", "listen"}

@@ -211,8 +211,7 @@ def test_a_blocked_loop_does_not_keep_a_worker_from_stopping(name: str, program:
         until_begun(tmp_path)
         one.signal()
         assert one.ends(20) == 0
-        assert f"given back: job {handle.id} ({name})" in one.text
-    assert handle.status() in ("scheduled", "queued") and handle.document()["retry_count"] == 0
+        assert f"leases run out of job {handle.id} ({name})" in one.text
 
 
 def test_a_job_that_fails_since_its_worker_stops_is_given_back(program: JQ, tmp_path: Path) -> None:

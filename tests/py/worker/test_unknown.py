@@ -8,11 +8,11 @@ import logging
 import pytest
 import redis
 
+from bare import worker_of
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.replies import Job
 from jqmaster.server.server import Server
 from jqmaster.worker.sources import RedisSource
-from jqmaster.worker.worker import Worker
 from parts import enqueue, eventually, until
 from servers import RedisServer
 from surface_support import own, server
@@ -76,7 +76,7 @@ async def test_a_refusal_that_lasts_is_said_once_a_minute_and_is_the_workers_tro
 
     stop = asyncio.Event()
     source = Source(fresh_server.url.replace("://", "://looks:any@"), namespace, ["double"])
-    worker = Worker({"double": double}, source)
+    worker = worker_of({"double": double}, source)
     running = asyncio.create_task(worker.run(stop))
 
     async def has_tried() -> bool:

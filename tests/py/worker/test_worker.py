@@ -14,6 +14,7 @@ import msgpack
 import pytest
 from redis.asyncio import Redis
 
+from bare import app_worker, worker_of
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.packform import MSGPACK
 from jqmaster.engine.replies import Beat, Job, Note
@@ -23,9 +24,8 @@ from jqmaster.worker import beats
 from jqmaster.worker.ending import Outcome
 from jqmaster.worker.failure import JobFailed
 from jqmaster.worker.notes import current_job
-from jqmaster.worker.run import WorkOptions, work
 from jqmaster.worker.sources import RedisSource
-from jqmaster.worker.worker import Function, Worker
+from jqmaster.worker.worker import Worker
 from parts import enqueue, eventually, status, until
 from servers import RedisServer
 from surface_support import own, server
@@ -47,19 +47,12 @@ class Working:
 
 
 @asynccontextmanager
-async def working(way: str, server: Server, functions: dict[str, Function], **more: Any) -> AsyncIterator[Working]:
+async def working(way: str, server: Server, functions: dict[str, Any], **more: Any) -> AsyncIterator[Working]:
     stop = asyncio.Event()
     outcomes: list[tuple[Outcome, str]] = []
-    options = WorkOptions(
-        functions=functions,
-        redis_url=server.redis_url if way == "redis" else None,
-        namespace=server.options.namespace,
-        masters=[server.url],
-        push=way == "push",
-        on_outcome=lambda outcome, state: outcomes.append((outcome, state)),
-        **more,
-    )
-    task = asyncio.create_task(work(options, stop))
+    told = {"on_outcome": lambda outcome, state: outcomes.append((outcome, state)), **more}
+    worker = app_worker(way, (str(server.redis_url), server.url), server.options.namespace, functions, **told)
+    task = asyncio.create_task(worker.serve(stop))
     try:
         yield Working(stop, task, outcomes)
     finally:
@@ -87,7 +80,7 @@ async def unpackable(argument: Any) -> object:
     return object()
 
 
-FUNCTIONS: dict[str, Function] = {
+FUNCTIONS: dict[str, Any] = {
     "double": double, "threaded": threaded, "boom": boom, "hopeless": hopeless, "unpackable": unpackable
 }  # fmt: skip
 
@@ -120,7 +113,7 @@ async def test_only_jobs_that_still_run_are_renewed(
     async def short(argument: float) -> None:
         await asyncio.sleep(argument)
 
-    worker = Worker({"short": short}, source := Source(redis_url, own.namespace, ["short"]))
+    worker = worker_of({"short": short}, source := Source(redis_url, own.namespace, ["short"]))
     running = asyncio.create_task(worker.run(stop))
     jobs = [await enqueue(own, "short", 0.01 + 0.001 * number) for number in range(60)]
     for job in jobs:
@@ -149,7 +142,7 @@ async def test_a_job_that_is_cancelled_as_it_comes_leaves_its_slot(own: Engine, 
         ran.append(argument)
 
     source = Source(redis_url, own.namespace, ["take"])
-    worker = Meeting({"take": take}, source, concurrency=1)
+    worker = worker_of({"take": take}, source, Meeting, concurrency=1)
     first = await enqueue(own, "take", "first", timeout=60)
     running = asyncio.create_task(worker.run(stop))
     second = await enqueue(own, "take", "second")
@@ -298,8 +291,8 @@ async def test_several_masters_stand_in_for_each_other(
 ) -> None:
     async with Server(ServeOptions(redis_url=redis_url, namespace=namespace, port=0)) as second:
         stop = asyncio.Event()
-        options = WorkOptions(functions={"double": double}, masters=[second.url, server.url])
-        task = asyncio.create_task(work(options, stop))
+        worker = app_worker("http", ("", f"{second.url},{server.url}"), "", {"double": double})
+        task = asyncio.create_task(worker.serve(stop))
         job = await enqueue(own, "double", 1)
         await until(own, job, "done")
         await second.stop()

@@ -11,9 +11,7 @@ from typing import Any
 
 import msgpack
 
-from jqmaster.engine import durable as durables
 from jqmaster.engine import packform
-from jqmaster.engine.calling import pack
 from jqmaster.errors import JQError
 from jqmaster.manifest.contract import Operation
 from jqmaster.manifest.manifest import operations
@@ -99,13 +97,8 @@ async def unless(event: Awaitable[Any], work: Awaitable[Any]) -> Any:
 async def _enqueue(master: Master, arguments: list[bytes]) -> Any:
     """A single job shares a call with those of others, where nothing speaks against it: numbers in `depends` are places
     in a call."""
-    durable, first = None, len(arguments) % 2  # options may come first
-    if any(b"durable" in spec for spec in arguments[first::2]):
-        specs = [unpacked(spec) for spec in arguments[first::2]]
-        durable = durables.taken([spec for spec in specs if isinstance(spec, dict)])
-        arguments[first::2] = [pack(spec) if isinstance(spec, dict) else packform.NIL for spec in specs]
-    if len(arguments) != 2 or durable is not None or b"depends" in arguments[0]:
-        return await master.engine.enqueue_packed(arguments, durable)
+    if len(arguments) != 2 or b"depends" in arguments[0]:
+        return await master.engine.raw("enqueue", *arguments)
     return await master.enqueuing.enqueue(*arguments)
 
 

@@ -35,7 +35,7 @@ ENDED = frozenset(("done", "error", "cancelled", "skipped"))
 @arg body NewJob
 @arg request token?  the same token gives the same job again: repeating is harmless
 @reply {job_id: job}
-@errors INVALID field, FULL queue, NOTFOUND depends[i], CONFLICT depends, NOTDURABLE
+@errors INVALID field, FULL queue, NOTFOUND depends[i], CONFLICT depends
 @role pusher
 @bound any
 @http POST /job""",

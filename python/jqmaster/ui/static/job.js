@@ -27,16 +27,6 @@ const LARGE = 200000; // an argument of so many characters is not fetched again 
 
 // -- what is known of it ------------------------------------------------------------------------------
 
-/** Of full constraints whether they are in strict order: `explain` does not say so. */
-async function lookAtOrder({ constraints = [] }) {
-  const full = constraints.filter((one) => !one.open && one.concurrency === 1 && one.running);
-  await Promise.all(
-    full.map(async (one) => {
-      one.order = (await only('/constraints', { ids: one.id }).catch(() => ({}))).order;
-    }),
-  );
-}
-
 /** Those it waits for, and those that wait for it, as far as they are shown; what has ended stays as it is. */
 async function lookAround(job, others, get) {
   const waiting = (job.dependents || []).slice(0, SHOWN);
@@ -73,7 +63,6 @@ function useJob(id) {
         WAITING.includes(job.status) ? get(`${at}/explain`) : null,
         lookAround(job, kept.others, get),
       ]);
-      if (explanation) await lookAtOrder(explanation);
       // One that began later may have been faster.
       if (mine > kept.ended) Object.assign(kept, { ended: mine, read: changes, shown: { job, history, explanation } });
       return kept.shown;

@@ -1,6 +1,6 @@
 // Limits, the fullest first: how much of each is in use, what it holds and under which keys, and how to change that.
 import { all, api, may, only, path, stringify, withQuery } from './api.js';
-import { count, cut, duration, jobs, moment, now } from './format.js';
+import { count, cut, duration, jobs } from './format.js';
 import { act, confirm, failed, fault, form, toast } from './forms.js';
 import {
   AlertsOf,
@@ -63,23 +63,21 @@ export const fullKeys = (limit) => (limit.by ? (limit.full ?? 0) : Number(isFull
 export const byFullness = (a, b) =>
   (b.held ?? 0) - (a.held ?? 0) || fullKeys(b) - fullKeys(a) || b.running - a.running || (a.id < b.id ? -1 : 1);
 
-/** A limit as it can be set again. `ms`: an expiry is told by how long there is left. */
-export function settable(limit, ms) {
+/** A limit as it can be set again. */
+export function settable(limit) {
   const body = {};
-  for (const field of ['match', 'by', 'concurrency', 'rate', 'cost', 'order'])
+  for (const field of ['match', 'by', 'concurrency', 'rate', 'cost'])
     if (limit[field] !== undefined) body[field] = limit[field];
-  if (limit.expires_ms) body.expires_in = Math.max(0.001, (limit.expires_ms - ms) / 1000);
   return body;
 }
 
 const paths = ({ by }) => (by === undefined ? [] : [by].flat());
 
 /** "3 at once, 100 in 1 min". */
-function inWords({ concurrency, rate, order }) {
+function inWords({ concurrency, rate }) {
   return [
     concurrency && `${count(concurrency)} at once`,
-    rate && `${count(rate.limit)} in ${duration(rate.period * 1000)}${rate.smooth ? ', evenly' : ''}`,
-    order && 'in strict order',
+    rate && `${count(rate.limit)} in ${duration(rate.period * 1000)}`,
   ]
     .filter(Boolean)
     .join(', ');
@@ -88,18 +86,15 @@ function inWords({ concurrency, rate, order }) {
 /** A key's value as people read it. */
 const shownKey = (by) => (by === undefined ? '(all)' : typeof by === 'string' ? by : stringify(by));
 
-/** In strict order a place is kept by jobs that wait for their retry, too. */
-const inUse = (limit) => (limit.order ? 'in use' : 'running');
-
 /** Live use of one key, or of a limit without keys. */
 function Use({ limit, of = limit }) {
   const { concurrency, rate, cost } = limit;
   const unit = cost === undefined ? 'starts' : 'used';
   const parts = [
-    concurrency && html`<${Meter} value=${of.running} limit=${concurrency} unit=${inUse(limit)} />`,
+    concurrency && html`<${Meter} value=${of.running} limit=${concurrency} unit="running" />`,
     rate && of.starts !== undefined && html`<${Meter} value=${of.starts} limit=${rate.limit} unit=${unit} />`,
   ].filter(Boolean);
-  return parts.length ? parts : html`<span>${count(of.running)} ${inUse(limit)}</span>`;
+  return parts.length ? parts : html`<span>${count(of.running)} running</span>`;
 }
 
 /** How far sums over the keys go. */
@@ -123,7 +118,7 @@ function closed(limit, key = limit) {
 
 const at = (id) => path`/constraint/${id}`;
 const put = (id, body) => api.put(at(id), body);
-const again = (limit) => () => put(limit.id, settable(limit, now()));
+const again = (limit) => () => put(limit.id, settable(limit));
 
 /** What a number would do, in words. */
 function foretold(limit, most) {
@@ -149,7 +144,7 @@ function NumberForm({ known, onClose, done }) {
   const submit = async (event) => {
     event.preventDefault();
     if (!isRight) return input.current.focus();
-    const change = () => put(known.id, { ...settable(known, now()), concurrency: most });
+    const change = () => put(known.id, { ...settable(known), concurrency: most });
     const said = `${known.id}: ${count(most)} at once.`;
     if (most === known.concurrency || (await act(change, said, { undo: again(known) }))) {
       onClose();
@@ -183,27 +178,24 @@ function Says({ limit, done }) {
   const open = () => only('/constraints', { ids: limit.id, busiest: 100 }).then(setKnown, failed);
   const text = inWords(limit);
   if (known) return html`<${NumberForm} known=${known} onClose=${() => setKnown(null)} done=${done} />`;
-  if (!limit.concurrency || limit.order || !may('operator')) return text;
+  if (!limit.concurrency || !may('operator')) return text;
   return html`<button ref=${opener} type="button" class="inline limit" onClick=${open}
     aria-label=${`Change the limit of ${limit.id}: ${text}`}>${text}</button>`;
 }
 
-function spec({ limit, period, smooth, by, cost, ...body }) {
+function spec({ limit, period, by, cost, ...body }) {
   const hasRate = limit !== undefined || period !== undefined;
   // The API would say so as well, but by its own names.
   if (!hasRate && body.concurrency === undefined)
     throw fault('concurrency', 'Say how many may run at once, or how many may start in a period, or both.');
-  if (!hasRate && smooth) throw fault('limit', 'To spread starts, say how many may start in a period.');
   if (!hasRate && cost !== undefined) throw fault('limit', 'A cost needs a number of starts and a period.');
-  if (body.order && body.concurrency !== 1) throw fault('concurrency', 'Strict order needs 1 at once.');
   if (hasRate) {
     if (limit === undefined || period === undefined)
       throw fault(limit === undefined ? 'limit' : 'period', 'A rate needs both, a number of starts and a period.');
-    body.rate = { limit, period, ...(smooth ? { smooth } : {}) };
+    body.rate = { limit, period };
   }
   if (by?.length) body.by = by.length === 1 ? by[0] : by;
   if (cost !== undefined) body.cost = /^[0-9.]+$/.test(cost) ? Number(cost) : cost;
-  if (!body.order) delete body.order;
   return body;
 }
 
@@ -252,7 +244,7 @@ function edit(old) {
     wide: true,
     action: old ? 'Replace' : 'Create',
     body: old
-      ? 'It is in force at once, for jobs that wait as well. What runs counts.'
+      ? 'It is in force at once, for jobs that wait as well. What runs already counts only if it matched before.'
       : 'Jobs that match start only while there is room.',
     fields: [
       ...(old ? [] : [{ name: 'id', label: 'Name', required: true }]),
@@ -269,7 +261,6 @@ function edit(old) {
       { name: 'concurrency', label: 'At once', type: 'number', value: old?.concurrency, hint: 'How many may run.' },
       { name: 'limit', label: 'Starts', type: 'number', value: rate.limit, half: true, hint: 'How many in a period.' },
       { name: 'period', label: 'Period', unit: 'seconds', type: 'number', value: rate.period, half: true },
-      { name: 'smooth', label: 'Starts spread evenly', type: 'checkbox', value: rate.smooth },
       {
         name: 'by',
         label: 'A limit for each value of',
@@ -284,21 +275,10 @@ function edit(old) {
         value: old?.cost,
         hint: 'A number, or a path into the argument; empty: 1.',
       },
-      {
-        name: 'order',
-        label: 'Order',
-        type: 'select',
-        value: old?.order || '',
-        options: [
-          ['', 'as it comes'],
-          ['strict', 'strict: a job keeps its key until it has ended for good'],
-        ],
-      },
     ],
     dryRun: tried,
     submit: async ({ id = old?.id, ...values }) => {
-      const { expires_in } = old ? settable(old, now()) : {};
-      const body = { ...spec(values), ...(expires_in ? { expires_in } : {}) };
+      const body = spec(values);
       if (id !== agreed) {
         before = await only('/constraints', { ids: id }).catch((problem) => {
           if (problem.status !== 404) throw problem;
@@ -377,7 +357,7 @@ function Busiest({ limit }) {
     const find = typeof key.by === 'string' ? key.by.slice(0, 64) : '';
     return html`<span key=${name} class=${isFull(limit, key) ? 'is-full' : ''}>
       <${Link} to=${withQuery(toLimit(limit.id), { find })}>${cut(name, 24)}<//>
-      ${key.held ? ` ${count(key.held)} held` : ` ${count(key.running)} ${inUse(limit)}`}</span>`;
+      ${key.held ? ` ${count(key.held)} held` : ` ${count(key.running)} running`}</span>`;
   })}</span>`;
 }
 
@@ -413,7 +393,7 @@ const columns = (reload) => [
     sort: 'running',
     cell: (limit) =>
       limit.by
-        ? `${count(limit.running)} ${inUse(limit)}`
+        ? `${count(limit.running)} running`
         : html`<${Use} limit=${limit} /><span class="said">${closed(limit)}</span>`,
   },
   {
@@ -455,7 +435,7 @@ function List({ found, reload }) {
   const [name, isDown] = sortOf(sort);
   const sorted = [...found].sort(ORDERS[name] || byFullness);
   const [rows, pager] = usePageOf(isDown ? sorted : sorted.reverse(), SIZE);
-  const empty = html`<${Empty} command=${`jqmaster limits set per-customer '{"name": "mail"}' --by argument.customer --concurrency 5`}>
+  const empty = html`<${Empty} command=${`jqmaster call constrain per-customer '{"name": "mail"}' --by argument.customer --concurrency 5`}>
     No limits: every job starts as soon as a worker has room. A limit says how many jobs run at once, or start in a
     time: of all that match, or for each customer.<//>`;
   return html`<p class="muted">${found.length ? summary(found) : ''}</p>
@@ -570,11 +550,7 @@ const factsOf = (limit, reload) => [
   ['At most', html`<${Says} limit=${limit} done=${reload} />`],
   ['For each', limit.by && html`<code>${paths(limit).join(', ')}</code>`],
   ['Cost of a start', limit.cost !== undefined && html`<code>${String(limit.cost)}</code>`],
-  ['Expires', limit.expires_ms && moment(limit.expires_ms)],
-  [
-    limit.order ? 'Places in use' : 'Running',
-    html`${count(limit.running)}${limit.order ? html`<span class="muted"> (jobs that wait for their retry keep theirs)</span>` : null}`,
-  ],
+  ['Running', count(limit.running)],
   ['Held jobs', limit.held ? html`<b><${Least} of=${limit} number=${limit.held} /></b>` : none('0')],
   ['Keys in use', limit.by && html`${count(limit.keys)}, <${Least} of=${limit} number=${limit.full} /> of them full`],
   ['Counted', !isWhole(limit) && partly(limit)],

@@ -68,7 +68,7 @@ function Line({ group: [first, ...more], onSnooze }) {
     ${more
       .slice(0, LISTED)
       .map((one) => html`<div key=${keyOf(one)}>${one.text} <${About} alert=${one} /><${Since} alert=${one} /></div>`)}
-    ${more.length > LISTED ? html`<div>All of them: <code>jqmaster doctor --all</code></div>` : null}
+    ${more.length > LISTED ? html`<div>All of them: <code>jqmaster doctor</code></div>` : null}
     <button type="button" class="quiet" onClick=${() => onSnooze([first, ...more])}>Snooze for 1 h</button>
   </details><${About} alert=${first} /></div>`;
 }

@@ -220,7 +220,7 @@ export function Schedules() {
   const { pager, ...state } = usePages(load, { ms: 5000 });
   const { reload } = state;
   const create = html`<${Button} needs="operator" class="primary" onClick=${() => edit().then(reload)}>New schedule…<//>`;
-  const empty = html`<${Empty} command="jqmaster schedules set nightly report --cron '0 3 * * *'">
+  const empty = html`<${Empty} command="jqmaster call schedule nightly --job report --cron '0 3 * * *'">
     No recurring jobs. Make one here, or:<//>`;
   return html`<${Head} title="Schedules" actions=${create} />
     <${Loaded} of=${state}>${({ schedules, cursor }) => html`<${Table} label="Schedules" columns=${columns(reload)}

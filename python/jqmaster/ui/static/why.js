@@ -40,9 +40,7 @@ function Limited({ one }) {
 function closing(one) {
   const isFull = one.concurrency && one.running >= one.concurrency;
   const opens = html`<${Until} ms=${one.opens_ms} />`;
-  const freed = one.order
-    ? 'when the job that has its place has ended for good, which keeps it while it waits for a retry as well'
-    : 'when one of those that have a place ends';
+  const freed = 'when one of those that have a place ends';
   const hold = onHold(one);
   if (hold)
     return [
@@ -50,12 +48,7 @@ function closing(one) {
       html` It opens <${Until} ms=${one.opens_ms ?? hold} />${isFull ? `, but then only ${freed}.` : '.'}`,
     ];
   if (isFull)
-    return [
-      'is full.',
-      html`${one.order ? ' It is in strict order: it opens ' : ' It opens '}${freed}${
-        one.opens_ms ? html`, and its rate has room ${opens}` : ''
-      }.`,
-    ];
+    return ['is full.', html` It opens ${freed}${one.opens_ms ? html`, and its rate has room ${opens}` : ''}.`];
   if (!one.opens_ms) return ['has no room.', ''];
   if (one.cost === undefined) return ['has no room.', html` It has room again ${opens}.`];
   const needs = ` This job needs ${amount(one.cost)}`;
@@ -72,16 +65,14 @@ function Limit({ one, e }) {
   // Open with all places taken: one of them is this job's.
   if (one.open)
     return html`<${Line} kind="ok">
-      <p>${name}${one.concurrency && one.running >= one.concurrency ? ' has a place that this job keeps.' : ' has room.'}</p>
+      <p>${name} has room.</p>
       <${Limited} one=${one} /><//>`;
   const [state, opens] = closing(one);
-  const jobs = (status, text) => html`<${Link} to=${withQuery('/jobs', { status, queue: e.queue })}>${text}<//> · `;
+  const running = html`<${Link} to=${withQuery('/jobs', { status: 'running', queue: e.queue })}>What runs in this queue<//> · `;
   return html`<${Line} kind="full">
     <p><b>${name} ${state}</b>${opens}</p>
     <${Limited} one=${one} />
-    <p>${one.concurrency && e.running ? jobs('running', 'What runs in this queue') : null}${
-      one.order ? jobs('retrying', 'What is to be retried') : null
-    }<${Link} to=${target}>Look at the limit<//></p><//>`;
+    <p>${one.concurrency && e.running ? running : null}<${Link} to=${target}>Look at the limit<//></p><//>`;
 }
 
 function Served({ e }) {

@@ -215,7 +215,7 @@ class Driver(Labels, Checks):
     def compare(self, script, fields, label):
         if script == "usage" or (script == "stats" and fields.get("series")):
             reply = self.pages(script, **fields)
-        elif "where" in fields and script != "bulk":
+        elif "where" in fields:
             reply = self.all_found(script, **fields)
         else:
             reply = self.call(script, **fields)
@@ -223,19 +223,16 @@ class Driver(Labels, Checks):
 
     def agree(self, script, fields, label, reply):
         """Has the model check a reply, and do the same."""
-        change, name = self.model.access.before_change(script, fields), script
+        name = script
         if self.model.is_listing(script):
             name, reply = "list_" + script, reply if isinstance(reply, ErrorReply) else reply[1:]
         try:
-            told = {name: value for name, value in fields.items() if name != "actor" or script == "mark"}
-            self.model.operations[name](reply, **told)
+            self.model.operations[name](reply, **fields)
         except Refused as refused:
             agreed = isinstance(reply, ErrorReply) and reply[:2] == refused.args
             expect(agreed, "expected a refusal", refused.args, reply)
             self.refused.add((script, *refused.args))
             return reply
-        if change:
-            self.model.access.add_to_trail(change, reply, fields)
         self.name(script, label, reply)
         if script == "register":
             self.listen_to("worker", reply)

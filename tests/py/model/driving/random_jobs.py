@@ -4,7 +4,7 @@ import random
 
 import msgpack
 
-from driving.random_access import AccessGenerator
+from driving.random_access import API_KEYS, AccessGenerator
 from driving.random_limits import WEIGHTS as CONSTRAINT_WEIGHTS
 from driving.random_limits import ConstraintGenerator
 from driving.random_more import MoreGenerator
@@ -80,7 +80,6 @@ class Generator(ConstraintGenerator, MoreGenerator, PickGenerator, AccessGenerat
         if script in ("repeat", "settle", "check"):
             return ["check" if script == "repeat" else script, {}, self.count]
         operation = [script, getattr(self, script, lambda: self.plain(script))(), self.count]
-        self.add_actor(operation)
         if script in REPEATABLE or self.token_of(operation):
             self.sent = [*self.sent[-7:], operation]
         return operation
@@ -89,6 +88,11 @@ class Generator(ConstraintGenerator, MoreGenerator, PickGenerator, AccessGenerat
 
     def chance(self, probability):
         return self.rng.random() < probability
+
+    def some_of(self, choices):
+        """Of each of these fields one of its values, with its probability: (probability, values)."""
+        chosen = {field: values for field, (probability, values) in choices.items() if self.chance(probability)}
+        return {field: self.rng.choice(values) for field, values in chosen.items()}
 
     def some(self, choices, most):
         return [self.rng.choice(choices) for _ in range(self.rng.randint(1, most))]
@@ -165,38 +169,26 @@ class Generator(ConstraintGenerator, MoreGenerator, PickGenerator, AccessGenerat
         return {"options": options, "jobs": jobs}
 
     def new_job(self):
-        spec = {"name": self.rng.choice(self.names), "priority": self.rng.choice(PRIORITIES)}
-        choices = {
-            "queue": (0.3, self.queues_used), "tags": (0.15, [["t1"], ["t2", "t1"], ["x"]]),
-            "max_retry": (0.4, [0, 1, 2, 2**31 - 1]),
+        spec = {"name": self.rng.choice(self.names)} | self.some_of({
+            "priority": (0.7, PRIORITIES), "queue": (0.3, self.queues_used),
+            "tags": (0.15, [["t1"], ["t2", "t1"], ["x"]]), "max_retry": (0.4, [0, 1, 2, 2**31 - 1]),
             "keep_result": (0.5, [True, True, False]), "timeout": (0.4, [0.001, 1, 5, 60, 4000000]),
             "expires_in": (0.12, [0.001, 2, 10, 100, 10**10]),
-            "retry_base": (0.1, [0, 0.25, 3]), "retry_cap": (0.1, [0, 1, 10**10]),
-            "retry_jitter": (0.1, [0, 0.5]),
-        }  # fmt: skip
-        for field, (probability, values) in choices.items():
-            if self.chance(probability):
-                spec[field] = self.rng.choice(values)
-        if self.chance(0.15):
-            spec["delay"] = self.rng.choice((0, 0.001, 1, 1.5, 20, 4000, 10**10))
-        elif self.chance(0.08):
+            "retry_base": (0.1, [0, 0.25, 3]), "retry_cap": (0.1, [0, 1, 10**10]), "retry_jitter": (0.1, [0, 0.5]),
+            "delay": (0.15, [0, 0.001, 1, 1.5, 20, 4000, 10**10]),
+        })  # fmt: skip
+        if "delay" not in spec and self.chance(0.08):
             spec["run_at"] = self.driver.model.now // 1000 + self.rng.choice((-1000, -1, 0, 1, 2.5, 500))
-        if self.chance(0.3):
-            spec.pop("priority")
         return spec
 
     def outcome(self, label, token):
-        if self.chance(0.6):
-            outcome = {"id": label, "token": token, "type": "success"}
-        else:
-            outcome = {"id": label, "token": token, "type": "failure"}
-            for field, values in {"reason": ["other", "timeout"], "should_retry": [True, True, False],
-                                  "message": ["", "no such host", "é" * 50]}.items():  # fmt: skip
-                if self.chance(0.6):
-                    outcome[field] = self.rng.choice(values)
-        if self.chance(0.3):
-            outcome["finished_at"] = self.rng.choice(MOMENTS)
-        return outcome
+        outcome = {"id": label, "token": token, "type": "success" if self.chance(0.6) else "failure"}
+        if outcome["type"] == "failure":
+            outcome |= self.some_of({
+                "reason": (0.6, ["other", "timeout"]), "should_retry": (0.6, [True, True, False]),
+                "message": (0.6, ["", "no such host", "é" * 50]),
+            })  # fmt: skip
+        return outcome | self.some_of({"finished_at": (0.3, MOMENTS)})
 
     def finish(self):
         pairs = self.attempts(5, "running")
@@ -221,13 +213,9 @@ class Generator(ConstraintGenerator, MoreGenerator, PickGenerator, AccessGenerat
 
     def release(self):
         fields = {"worker": self.anyone(), "jobs": self.attempts(4, "running")}
-        if self.chance(0.4):
-            fields["delay"] = self.rng.choice((0, 0.5, 10))
         if self.driver.model.limits.constraints and self.chance(0.3):
             fields["hold"] = self.holds_of_release()
-        if self.chance(0.15):
-            fields["message"] = self.rng.choice(("", "429", "€" * 70))
-        return fields
+        return fields | self.some_of({"delay": (0.4, (0, 0.5, 10)), "message": (0.15, ("", "429", "€" * 70))})
 
     def cancel(self):
         waiting, ended = ["queued", "scheduled", "blocked", "retrying"], ["done", "error", "cancelled", "skipped"]
@@ -254,29 +242,21 @@ class Generator(ConstraintGenerator, MoreGenerator, PickGenerator, AccessGenerat
         fields = {"name": self.rng.choice(WORKERS), "queues": self.entries()}
         if self.chance(0.3):
             fields |= {"host": "h1", "pid": 77, "version": "1 é", "knows": ["a", "b"]}
-        if self.chance(0.25):
-            fields |= {"announce": True, "running": self.distinct(4, "running")}
         if self.chance(0.2):
             fields["refused"] = self.rng.sample(NAMES, self.rng.choice((1, 4, 5)))
-        if "announce" in fields:
-            return fields
-        if self.chance(0.7):
-            fields["url"] = f"http://worker-{self.rng.randint(1, 4)}:8080/x"
-        if self.chance(0.7):
-            fields["max_jobs"] = self.rng.choice((1, 2, 5))
-        if self.chance(0.3):
-            fields["secrets"] = [f"whsec_{letter * 32}" for letter in self.rng.choice(("A", "b", "Cd"))]
-        if self.has("access", 0.4):
-            fields["key"] = self.api_key()
-        return fields
+        if self.chance(0.25):
+            return fields | {"announce": True, "running": self.distinct(4, "running")}
+        return fields | self.some_of({
+            "url": (0.7, [f"http://worker-{number}:8080/x" for number in range(1, 5)]), "max_jobs": (0.7, (1, 2, 5)),
+            "secrets": (0.3, [[f"whsec_{letter * 32}" for letter in letters] for letters in ("A", "b", "Cd")]),
+            "key": (0.4 if "access" in self.features else 0, API_KEYS),
+        })  # fmt: skip
 
     def workers(self):
-        return {"count": self.rng.choice((1, 2, 100)), **({"others": True} if self.chance(0.4) else {})}
+        return {"count": self.rng.choice((1, 2, 100))}
 
     def assign(self):
-        fields = {"master": self.rng.choice(("m1", "m2"))}
-        if self.chance(0.5):
-            fields["limit"] = self.rng.choice((1, 2, 10))
+        fields = {"master": self.rng.choice(("m1", "m2"))} | self.some_of({"limit": (0.5, (1, 2, 10))})
         if self.chance(0.25):
             fields["request"] = self.token()
         if self.chance(0.4):
@@ -286,18 +266,14 @@ class Generator(ConstraintGenerator, MoreGenerator, PickGenerator, AccessGenerat
         return fields
 
     def refuse(self):
-        why = self.rng.choice(("unknown", "busy", "unreachable"))
-        fields = {"worker": self.registered(), "why": why}
+        fields = {"worker": self.registered(), "why": self.rng.choice(("unknown", "busy", "unreachable"))}
         id, jobs = self.driver.names.get(fields["worker"]), self.driver.model.jobs.values()
         held = [j for j in jobs if j.status == "running" and j.worker_id == id]
         fields["jobs"] = [[self.label(j.id, "job"), j.attempt] for j in held[:2]]
         if not held or self.chance(0.1):
             fields["jobs"] = self.attempts(2, "running")
-        if self.chance(0.5):
-            fields["retry_after"] = self.rng.choice((0, 0.5, 3, 60))
-        if self.chance(0.15):
-            fields["message"] = self.rng.choice(("", "no room", "€" * 70))
-        return fields
+        more = {"retry_after": (0.5, (0, 0.5, 3, 60)), "message": (0.15, ("", "no room", "€" * 70))}
+        return fields | self.some_of(more)
 
     def config(self):
         names = self.rng.sample(list(self.settings), self.rng.randint(0, 3))

@@ -40,8 +40,6 @@ WEIGHTS = {
     "constrain": 4, "unconstrain": 0.8, "constraints": 0.8, "usage": 1.2, "hold": 1.5, "explain": 4,
     "queue": 2,
 }  # fmt: skip
-# What may change a job that keeps its key in strict order: whether it keeps that key is not said.
-CHANGING = {"unique", "following"}
 
 
 class ConstraintGenerator:
@@ -70,11 +68,9 @@ class ConstraintGenerator:
         if self.chance(0.55):
             some = self.rng.sample(PATHS, self.rng.choice((1, 1, 2, 3)))
             fields["by"] = some[0] if len(some) == 1 and self.chance(0.8) else some
-        return self.with_end(fields)
+        return self.declared(fields)
 
-    def with_end(self, fields):
-        if self.chance(0.2):
-            fields["expires_in"] = self.rng.choice((0.001, 2, 20, 1000))
+    def declared(self, fields):
         if self.chance(0.2):
             fields["declared"] = self.rng.choice(("one", "two"))
         return fields
@@ -85,10 +81,10 @@ class ConstraintGenerator:
         change = self.rng.choice(("nothing", "limit", "limit", "concurrency", "concurrency", "limits", "match", "by"))
         if change == "limit" and old.rate:
             fields["rate"] = {**old.rate, "limit": self.rng.randint(1, 5)}
-        elif change == "concurrency" and old.concurrency and not old.is_strict:
+        elif change == "concurrency" and old.concurrency:
             fields["concurrency"] = self.rng.randint(1, 5)
         elif change == "limits":
-            for field in ("concurrency", "rate", "cost", "order", "shared"):
+            for field in ("concurrency", "rate", "cost", "shared"):
                 fields.pop(field, None)
             fields |= self.limits()
         elif change == "match":
@@ -96,19 +92,15 @@ class ConstraintGenerator:
         elif change == "by":
             fields["by"] = self.rng.choice(PATHS)
             fields.pop("shared", None)
-        return self.with_end(fields)
+        return self.declared(fields)
 
     def limits(self):
         limits = {}
         kind = self.rng.choice(("concurrency", "concurrency", "rate", "rate", "both"))
         if kind != "rate":
             limits["concurrency"] = self.rng.choice((1, 1, 2, 3, 5))
-            if limits["concurrency"] == 1 and self.chance(0.4) and not self.features & CHANGING:
-                limits["order"] = "strict"
         if kind != "concurrency":
             limits["rate"] = {"limit": self.rng.choice((1, 1, 2, 3, 7)), "period": self.rng.choice(PERIODS)}
-            if self.chance(0.3):
-                limits["rate"]["smooth"] = self.chance(0.8)
             if self.chance(0.2):
                 limits["cost"] = self.rng.choice((0, 0.5, 1, 2, 10))
             elif self.likes_costs and self.chance(0.5):
@@ -172,4 +164,3 @@ class ConstraintGenerator:
         yield from model.limits.openings(ALL)
         for constraint in model.limits.constraints.values():
             yield from constraint.held_until_ms.values()
-            yield constraint.expires_ms or 0

@@ -27,47 +27,37 @@ STATES = ["queued", "scheduled", "blocked", "running", "retrying", "done", "erro
 # What a sequence may use, and how often each operation comes then.
 FEATURES = {
     "unique": {"enqueue": 3, "free": 1}, "depends": {"depend": 3}, "following": {"change": 5, "kick": 1.5},
-    "finding": {"jobs": 3, "retry": 3, "discard": 1.5, "failures": 1, "tags": 1, "search": 0.5, "forget": 0.7,
+    "finding": {"jobs": 3, "retry": 3, "discard": 1.5, "failures": 1, "tags": 1, "forget": 0.7,
                 "history": 2},
     "schedules": {"schedule": 3, "unschedule": 0.3, "schedules": 1},
-    "statistics": {"stats": 2, "mark": 1, "marks": 0.5},
-    "events": {"track": 1.5}, "control": {"worker": 2}, "settings": {"queue": 3}, "limits": {}, "bounds": {},
-    "access": {"grant": 2, "revoke": 0.7, "touch": 1, "keys": 0.5, "trail": 1, "cancel": 2, "queue": 1},
-    "bulks": {"bulk": 3, "bulks": 1},
+    "statistics": {"stats": 2},
+    "events": {"track": 1.5}, "control": {"worker": 2}, "settings": {"queue": 3}, "limits": {},
+    "access": {"grant": 2, "revoke": 0.7, "touch": 1, "keys": 0.5},
     "webhooks": {"subscribe": 1.5, "unsubscribe": 0.5, "webhooks": 0.7},
 }  # fmt: skip
-# Of these, those that are known to disagree for now.
-SWITCHED_OFF = set()
-if "JQ_MODEL_FEATURES" in os.environ:
-    SWITCHED_OFF = set(FEATURES) - set(os.environ["JQ_MODEL_FEATURES"].split(","))
-FORGET_WITH_STATISTICS = False  # what was not yet in the statistics comes back
+# And which settings.
+SETTINGS = {
+    "limits": {"lease_grace": [0, 0.5, 3, 60]}, "statistics": {"stats": [True, True, False]},
+    "events": {"events_max": [0, 100, 1000]},
+}  # fmt: skip
+ONLY = os.environ.get("JQ_MODEL_FEATURES")  # these, all of them
 
 
 class MoreGenerator:
     """Needs what random_jobs.Generator has."""
 
     def choose_features(self):
-        chosen = [feature for feature in FEATURES if feature not in SWITCHED_OFF and self.chance(0.4)]
-        self.features = set(chosen) if self.chance(0.9) else set()
-        if "JQ_MODEL_FEATURES" in os.environ:
-            self.features = set(FEATURES) - SWITCHED_OFF
-        more = {}
-        if "limits" in self.features:
-            more["lease_grace"] = [0, 0.5, 3, 60]
-        if "statistics" in self.features:
-            more["stats"] = [True, True, False]
-        if "events" in self.features:
-            more["events_max"] = [0, 100, 1000]
-        if "access" in self.features:
-            more["trail_max"] = [0, 3, 10000, 10000]
-        if "bounds" in self.features:
-            more |= {"queues_max": [2, 5, 10**5], "names_max": [3, 9, 10**5], "tags_max": [1, 3, 10**6]}
-        self.settings = {**self.settings, **more}
+        self.features = {feature for feature in FEATURES if self.chance(0.4)} if self.chance(0.9) else set()
+        if ONLY is not None:
+            self.features = set(ONLY.split(","))
+        self.settings = dict(self.settings)
+        for feature, settings in SETTINGS.items():
+            self.settings |= settings if feature in self.features else {}
         scripts = self.driver.scripts
         for feature, weights in FEATURES.items():  # not the set: its order is another in each process
             for script, weight in weights.items():
-                if script == "forget" and "statistics" in self.features and not FORGET_WITH_STATISTICS:
-                    continue
+                if script == "forget" and "statistics" in self.features:
+                    continue  # what was not yet in the statistics comes back
                 if feature in self.features and script in scripts:
                     old = self.weights.get(script, (0, 0, 0))
                     self.weights[script] = [weight + before for before in old]
@@ -96,17 +86,13 @@ class MoreGenerator:
                 spec["if_failed"] = self.rng.choice(self.policies)
                 if spec["if_failed"] == "only" and self.chance(0.7):  # of several one fails, mostly
                     spec["depends"] = [self.job("running", "done", "queued", "error", "skipped")[0]]
-        if self.has("limits", 0.4):
-            spec["max_runtime"] = self.rng.choice((0.001, 2, 10, 60, 4000000))
-        if self.has("limits", 0.3):
-            spec["max_lapses"] = self.rng.choice((0, 1, 3, 2**31 - 1))
-        for name, field in PASSED.items():
-            if self.chance(0.1):
-                spec[name] = self.rng.choice(KINDS[field.kind].good)
-        if self.has("webhooks", 0.3):
-            spec["notify"] = self.rng.choice(URLS)
-        if self.has("events", 0.15):
-            spec["track"] = self.chance(0.8)
+        some = {
+            "max_runtime": ("limits", 0.4, (0.001, 2, 10, 60, 4000000)), "notify": ("webhooks", 0.3, URLS),
+            "max_lapses": ("limits", 0.3, (0, 1, 3, 2**31 - 1)), "track": ("events", 0.15, (True, True, True, False)),
+        }  # fmt: skip
+        of_features = {name: more for name, (feature, *more) in some.items() if feature in self.features}
+        passed = {name: (0.1, KINDS[field.kind].good) for name, field in PASSED.items()}
+        spec |= self.some_of(of_features | passed)
         if self.features & {"finding", "following"} and self.chance(0.3):
             spec["tags"] = self.tags_of_job()
 
@@ -142,19 +128,13 @@ class MoreGenerator:
             places = {"name": self.rng.choice(self.names), "queue": self.rng.choice(self.queues_used)}
             dropped = self.rng.choice(("", "name", "queue"))
             outcome["move"] = {field: value for field, value in places.items() if field != dropped}
-            if self.chance(0.3):
-                outcome["move"]["priority"] = self.rng.choice((0, -1, 3))
-            if self.chance(0.3):
-                outcome["move"]["delay"] = self.rng.choice((0, 0.5, 10))
+            outcome["move"] |= self.some_of({"priority": (0.3, (0, -1, 3)), "delay": (0.3, (0, 0.5, 10))})
             pair[1] = self.rng.choice(self.arguments)
         follow = self.following_jobs() if self.has("following", 0.25) else []
         if "move" not in outcome and self.has("depends", 0.35):
             follow = follow or (self.following_jobs() if self.chance(0.5) else [])
-            outcome["resume"] = {"depends": self.dependencies(len(follow))}
-            if self.chance(0.7):
-                outcome["resume"]["if_failed"] = self.rng.choice(("wait", "fail", "run"))
-            if self.chance(0.3):
-                outcome["resume"]["checkpoint"] = self.chance(0.8)
+            more = {"if_failed": (0.7, ("wait", "fail", "run")), "checkpoint": (0.3, (True, True, True, False))}
+            outcome["resume"] = {"depends": self.dependencies(len(follow))} | self.some_of(more)
             pair[1] = self.rng.choice(self.arguments)
         if follow:
             pair.append(follow)
@@ -164,15 +144,9 @@ class MoreGenerator:
         blobs = []
         for held in fields["jobs"]:
             if self.chance(0.5):
-                notes = {}
-                if self.chance(0.6):
-                    notes["progress"] = self.rng.choice((0, 0.5, 100, -1))
-                if self.chance(0.4):
-                    notes["message"] = self.rng.choice(("", "half way é"))
-                if self.chance(0.4):
-                    notes["argument"] = len(blobs)
-                    blobs.append(self.rng.choice(self.arguments))
-                held.append(notes)
+                notes = {"progress": (0.6, (0, 0.5, 100, -1)), "message": (0.4, ("", "half way é"))}
+                held.append(self.some_of(notes | {"argument": (0.4, [len(blobs)])}))
+                blobs += [self.rng.choice(self.arguments)] if "argument" in held[-1] else []
         if blobs:
             fields["blobs"] = blobs
 
@@ -194,20 +168,14 @@ class MoreGenerator:
     def change(self):
         jobs = []
         states = self.rng.choice((["queued", "scheduled", "blocked", "retrying"], ["running"], STATES))
+        may_change = {
+            "priority": (0.3, [0, -3, 5]), "max_retry": (0.3, [0, 1, 5]), "timeout": (0.3, [0.5, 5, 60]),
+            "queue": (0.3, self.queues_used), "delay": (0.4, (0, 0.5, 1, 20)),
+        }  # fmt: skip
         for label in self.distinct(3, *states):
-            spec = {"id": label}
-            for field, values in {
-                "priority": [0, -3, 5],
-                "max_retry": [0, 1, 5],
-                "timeout": [0.5, 5, 60],
-                "queue": self.queues_used,
-            }.items():
-                if states[0] != "running" and self.chance(0.3):
-                    spec[field] = self.rng.choice(values)
+            spec = {"id": label} | (self.some_of(may_change) if states[0] != "running" else {})
             if self.chance(0.4):
                 spec["tags"] = self.tags_of_job() if self.chance(0.8) else []
-            if states[0] != "running" and self.chance(0.4):
-                spec["delay"] = self.rng.choice((0, 0.5, 1, 20))
             has_argument = len(spec) == 1 or (states[0] != "running" and self.chance(0.4))
             jobs.append([spec, self.rng.choice(self.arguments) if has_argument else b""])
         return {"jobs": jobs}
@@ -238,7 +206,7 @@ class MoreGenerator:
         return fields
 
     def failures(self):
-        more = {"sample": self.rng.choice((1, 3, 100))} if self.chance(0.5) else {}
+        more = {}
         if self.chance(0.5):
             now = self.driver.model.now
             from_ms = now - self.rng.choice((10, 1000, 100_000))
@@ -254,15 +222,12 @@ class MoreGenerator:
             fields = {"id": old.id, **old.given}
         else:
             fields = {"id": self.rng.choice(SCHEDULES), **self.timing()}
-        choices = {
+        fields |= self.some_of({
             "limit": (0.2, (1, 2, 5)), "catch_up": (0.6, ("one", "all", "all", "none")),
             "backlog": (0.5, (1, 3, 150)), "paused": (0.25, (True, False)), "declared": (0.2, ("one", "two")),
             "start": (0.15, (self.moment_s(-20), self.moment_s(3))),
             "end": (0.15, (self.moment_s(5), self.moment_s(90))),
-        }  # fmt: skip
-        for field, (probability, values) in choices.items():
-            if self.chance(probability):
-                fields[field] = self.rng.choice(values)
+        })  # fmt: skip
         job = self.new_job()
         self.add_more(job, 0)
         job = {k: v for k, v in job.items() if k not in ("run_at", "depends", "if_failed", "if_exists")}

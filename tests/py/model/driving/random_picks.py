@@ -32,11 +32,10 @@ class PickGenerator:
         return {"on": name, "pick": {"worker": label, **CHANNELS[name], "wait": wait}}
 
     def pick_spec(self):
-        fields = {"queues": self.entries()}
-        if self.chance(0.7):
-            fields["count"] = self.rng.choice((1, 2, 3, 5, 5, 40, 300 if self.is_crowded else 2))
-        if self.chance(0.4):
-            fields["order"] = self.rng.choice(("priority", "ordered", "round_robin", "shuffled"))
+        fields = {"queues": self.entries()} | self.some_of({
+            "count": (0.7, (1, 2, 3, 5, 5, 40, 300 if self.is_crowded else 2)),
+            "order": (0.4, ("priority", "ordered", "round_robin")),
+        })  # fmt: skip
         if self.refuses and self.chance(0.15):
             fields["without"] = self.rng.sample(NAMES, self.rng.choice((1, 2, 4)))
         if self.chance(0.25):

@@ -38,7 +38,7 @@ def unpack_document(raw):
 
 
 def plain_document(raw):
-    return msgpack.unpackb(raw, strict_map_key=False)  # of a matcher's list with nil in it the trail tells a map
+    return msgpack.unpackb(raw, strict_map_key=False)
 
 
 def constraint_document(raw):
@@ -51,8 +51,7 @@ def constraint_document(raw):
         unpacker.skip()
         doc[key] = raw[begin : unpacker.tell()]
     match = doc.pop("match")
-    told = with_rate((key, decode(value)) for key, value in doc.items()) | {"match": match}
-    return told | ({"busiest": list(map(dict, told["busiest"]))} if "busiest" in told else {})
+    return with_rate((key, decode(value)) for key, value in doc.items()) | {"match": match}
 
 
 def webhook_document(raw):

@@ -15,10 +15,8 @@ page, and then followed here.
 
 from jqmaster.manifest.manifest import operations
 from model.access import Access
-from model.alerts import Alerts
 from model.arrival import Arrival
 from model.bounds import Bounds
-from model.bulks import Bulks
 from model.clock import Clock
 from model.common import DEFAULTS, ErrorReply, Mismatch, Refused, expect
 from model.finding import Finding
@@ -26,7 +24,6 @@ from model.life import Life
 from model.limit_documents import LimitDocuments
 from model.limits import Limits
 from model.links import Links
-from model.marks import Marks
 from model.needs import Needs
 from model.order import Order
 from model.outcomes import Outcomes
@@ -46,8 +43,8 @@ PARTS = {
     "life": Life, "clock": Clock, "arrival": Arrival, "links": Links, "needs": Needs, "outcomes": Outcomes,
     "work": Work, "finding": Finding, "limits": Limits, "limit_documents": LimitDocuments,
     "order": Order, "workers": Workers, "sleepers": Sleepers, "schedules": Schedules, "trace": Trace,
-    "statistics": Statistics, "access": Access, "marks": Marks, "queues": Queues, "webhooks": Webhooks,
-    "bounds": Bounds, "bulks": Bulks, "alerts": Alerts,
+    "statistics": Statistics, "access": Access, "queues": Queues, "webhooks": Webhooks,
+    "bounds": Bounds,
 }  # fmt: skip
 
 
@@ -85,7 +82,6 @@ class Model:
         self.jobs = {id: job for id, job in self.jobs.items() if not job.goes_at_once}
         for job in self.life.beyond_limits():
             job.may_be_gone = True
-        self.access.trim()
         self.webhooks.after_operation()
 
     # ---- not operations: what must hold besides ----

@@ -86,11 +86,10 @@ class Arrival(Part):
                 if before != asked:
                     raise Refused("CONFLICT", "request")
                 return same(reply, answer, "repeated enqueue")
-        come = list(self.to_come(reply, jobs))
         unknown = self.links.unknown_dependencies(reply, jobs, "jobs[{}]")
         brought = [SimpleNamespace(name=spec["name"], queue=spec.get("queue", spec["name"])) for spec, _ in jobs]
-        too_much = [*self.bounds.over(reply, come), *self.bounds.matching(reply, brought, "jobs")]
-        refuse(reply, *self.over_limits(come), *too_much, *unknown)
+        too_much = self.bounds.matching(reply, brought, "jobs")
+        refuse(reply, *self.over_limits(jobs), *too_much, *unknown)
         accepted(reply)
         self.create(jobs, reply)
         if token:
@@ -99,22 +98,10 @@ class Arrival(Part):
     def asked(self, jobs):
         return repr([[spec | {"headers": None}, argument] for spec, argument in jobs])
 
-    def to_come(self, reply, jobs):
-        """The jobs that will be created: (index, spec, argument)."""
-        seen = set()
-        for i, (spec, argument) in enumerate(jobs):
-            unique = spec.get("unique")
-            answer = None if isinstance(reply, ErrorReply) else reply[i][0]
-            owned_by = None if unique is None else self.owner(unique, answer)
-            if unique in seen or (owned_by and not self.is_succeeded(owned_by, spec)):
-                continue
-            seen |= {unique} - {None}
-            yield i, spec, argument
-
-    def over_limits(self, come):
-        """The jobs for which there is no place in their queues."""
+    def over_limits(self, jobs):
+        """The jobs for which there is no place in their queues, also those that a unique key may spare."""
         waiting = {}
-        for i, spec, _ in come:
+        for i, (spec, _) in enumerate(jobs):
             queue = spec.get("queue", spec["name"])
             waiting[queue] = waiting.get(queue, self.life.waiting(queue)) + 1
             limit = self.queues.records.get(queue, {}).get("max_waiting", 0)

@@ -2,7 +2,6 @@
 
 from model.common import DEAR, SOME_TEXT, SWEEP, WAITING, expect, ms
 from model.part import Part
-from model.workers import MOST_LOST
 
 
 class Clock(Part):
@@ -69,7 +68,6 @@ class Clock(Part):
         self.expired = 0
         self.drop_dead_workers(left_some)
         self.end_rests(left_some)
-        self.limits.expire(left_some)
         again = True
         while again:
             again = False
@@ -82,16 +80,12 @@ class Clock(Part):
 
     def drop_dead_workers(self, left_some):
         for worker in self.dead_workers():
-            if worker.resting != "unreachable":
-                held = [(job.started_ms, job.id) for job in self.workers.held(worker)]
-                worker.lost = None if left_some else [id for _, id in sorted(held)][:MOST_LOST]
             for job in self.workers.held(worker):
                 if not left_some or self.moved(job):
                     self.life.fail(job, "lapse", "timeout", message=SOME_TEXT)
             shown = self.engine.look_at_worker(worker.id) if left_some else None
             if not shown:
                 del self.workers.registered[worker.id]
-                self.workers.died(worker)
             elif shown["state"] == "unreachable":  # some of its jobs are left
                 worker.resting = "unreachable"
                 worker.resting_until_ms = self.now + ms(self.settings["worker_ttl"])
@@ -140,8 +134,6 @@ class Clock(Part):
                 moments.append(self.handed_on_ms(job) if job.status == "running" else job.due_ms)
             if job.attempt == 0 and job.expires_ms is not None and job.status in WAITING:
                 moments.append(job.expires_ms)
-        expiring = (constraint.expires_ms for constraint in self.limits.constraints.values())
-        moments += [moment for moment in expiring if moment is not None]
         for worker in self.workers.registered.values():
             if self.workers.held(worker):
                 moments.append(worker.seen_ms + ms(self.settings["worker_ttl"]))
@@ -163,5 +155,4 @@ class Clock(Part):
         old = sum(j.may_be_gone or (j.result is not None and not self.life.has_result(j)) for j in jobs)
         looks = 3 * len(self.queues.records) + 2
         steps = looks + 2 * old + sum(2 for j in jobs if self.is_due(j)) + 2 * len(self.dead_workers())
-        steps += sum(constraint.expires_ms is not None for constraint in self.limits.constraints.values())
         return steps + self.links.due_count() + self.schedules.due_count()

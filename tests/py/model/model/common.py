@@ -11,7 +11,6 @@ DEFAULTS = {
     "request_ttl": 600, "done_ttl": 86400, "done_max": 10000, "error_ttl": 2592000, "error_max": 10000,
     "cancelled_ttl": 86400, "cancelled_max": 10000, "cancel_running": True, "worker_ttl": 30,
     "lease_grace": 0, "events_max": 0, "stats": True, "trail_max": 10000,
-    "queues_max": 100_000, "names_max": 100_000, "tags_max": 10**6,
     "late_after": 10,
 }  # fmt: skip
 WEBHOOKS = "jq.webhooks"  # the queue of notifications

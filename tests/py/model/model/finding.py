@@ -3,11 +3,7 @@
 Operations that go on from page to page are run to their end, so here they are one step.
 """
 
-import re
-from collections import Counter
 from itertools import pairwise
-
-import msgpack
 
 from model.common import (
     ENDED,
@@ -23,7 +19,7 @@ from model.common import (
     same,
     there,
 )
-from model.matcher import Pairs, decode, key_part, kind, matches_job, pack
+from model.matcher import decode, matches_job, pack
 from model.part import Part
 
 RETRIED = ("error", "cancelled", "skipped", "retrying")
@@ -31,20 +27,6 @@ RETRIED = ("error", "cancelled", "skipped", "retrying")
 
 def is_in(state, wanted):
     return state in ([wanted] if isinstance(wanted, str) else wanted)
-
-
-def told_values(argument, path="argument", depth=1):
-    """The paths and values of an argument that `failures` tells: at the top, and in lists and maps there; nothing
-    long."""
-    if not isinstance(argument, list):
-        is_short = kind(argument) and len(msgpack.packb(argument, unicode_errors="surrogateescape")) <= 66
-        if is_short and argument == argument:
-            yield path, key_part(argument)
-    elif depth >= 0:
-        pairs = [*argument] if isinstance(argument, Pairs) else [*enumerate(argument)]
-        for key, value in pairs[:20]:
-            if kind(key) in ("text", "number") and 0 < len(str(key)) <= 64:
-                yield from told_values(value, f"{path}." + re.sub(r"([.\\])", r"\\\1", str(key)), depth - 1)
 
 
 class Finding(Part):
@@ -173,8 +155,7 @@ class Finding(Part):
 
     def retry(self, reply, ids=None, where=None, count=None, queue=None):
         named = [job for job in map(self.jobs.get, ids or ()) if job and job.status in RETRIED]
-        full = [("FULL", "queue")] if queue is not None and self.bounds.no_queue(queue) else []
-        refuse(reply, *full, *self.bounds.matching(reply, named, "ids", queue))
+        refuse(reply, *self.bounds.matching(reply, named, "ids", queue))
         is_asked = where is None or "status" in where
         self.each("retry", self.retry_one, reply, ids, where, queue=queue, is_asked=is_asked)
 
@@ -234,7 +215,7 @@ class Finding(Part):
 
     # ---- failures, tags ----
 
-    def list_failures(self, reply, group=None, steps=None, from_ms=0, to_ms=0, sample=None, count=None):
+    def list_failures(self, reply, group=None, steps=None, from_ms=0, to_ms=0, count=None):
         accepted(reply)
         groups = {}
         for job in self.jobs.values():
@@ -251,37 +232,10 @@ class Finding(Part):
             first, last = there[0], there[-1]
             expected = {"group": doc["group"], "count": len(there), "first_ms": first.ended_ms,
                         "last_ms": last.ended_ms, "id": last.id, "message": last.message}  # fmt: skip
-            if sample is not None:
-                self.check_sample(doc, there[: -sample - 1 : -1])
             if steps is not None:
                 ends = [from_ms + (to_ms - from_ms) * i // steps for i in range(steps + 1)]
                 expected["counts"] = [sum(a <= j.ended_ms < b for j in there) for a, b in pairwise(ends)]
             same(doc, expected, "failures")
-
-    def check_sample(self, doc, jobs):
-        """Takes what is said of the newest jobs of a group out of the document."""
-        same(doc.pop("looked"), len(jobs), "jobs looked at")
-        for field in ("name", "queue"):
-            seen = Counter(getattr(job, field) for job in jobs)
-            told = sorted(seen.items(), key=lambda pair: (-pair[1], pair[0].encode()))
-            same(list(map(tuple, doc.pop(field + "s"))), told[:10], f"{field}s of failures")
-        seen = Counter(pair for job in jobs for pair in told_values(decode(job.argument)))
-        told = [((path, key_part(value)), times) for path, value, times in doc.pop("values")]
-        expect(all(seen[pair] == times > 1 for pair, times in told), "values of failures", told, seen)
-        most = sorted((times for times in seen.values() if times > 1), reverse=True)[:10]
-        same([times for _, times in told], most, "how many have the most frequent values")
-
-    def search(self, reply, text, count=5):
-        accepted(reply)
-        known = {"queues": self.queues.records, "constraints": self.limits.constraints,
-                 "schedules": self.schedules.defined}  # fmt: skip
-        for what, names in known.items():
-            fitting = sorted((name for name in names if text.lower() in name.lower()), key=str.encode)
-            begin = [name for name in fitting if name.lower().startswith(text.lower())]
-            shown, is_cut = reply[what], what in reply["more"]
-            expect(len(shown) <= count and set(shown) <= set(fitting), "search", what, shown, fitting)
-            expect(is_cut or sorted(shown) == sorted(fitting), "search: all of a kind", what, shown, fitting)
-            expect(shown[: len(begin)] == [one for one in begin if one in shown], "search: order", what, shown, begin)
 
     def list_tags(self, reply, top=None, count=None):
         accepted(reply)

@@ -42,7 +42,6 @@ class Job:
     token: str = ""  # of the last attempt
     retry_count: int = 0
     lapses: int = 0  # that were counted apart
-    lapsed_apart: int = 0  # the attempt of the last of them
     retry: dict = field(default_factory=dict)  # its own retry_base, retry_cap, retry_jitter
     due_ms: int | None = None
     expires_ms: int | None = None
@@ -112,7 +111,7 @@ class Life(Part):
              retry_in=None):  # fmt: skip
         is_overrun = job.max_runtime is not None and self.now >= job.started_ms + ms(job.max_runtime)
         if by == "lapse" and job.max_lapses is not None and not is_overrun:
-            job.lapses, job.lapsed_apart = job.lapses + 1, job.attempt
+            job.lapses += 1
             count, most = job.lapses, job.max_lapses
             reason = "timeout" if count <= most else "lapses"
         else:
@@ -143,14 +142,7 @@ class Life(Part):
             job.due_ms = due if low <= due <= job.due_ms else job.due_ms
 
     def begin_anew(self, job):
-        job.retry_count = job.lapses = job.lapsed_apart = 0
-
-    def forgive(self, job):
-        """The lapse of its last attempt did not matter."""
-        if job.lapsed_apart == job.last[0]:
-            job.lapses, job.lapsed_apart = job.lapses - 1, 0
-        else:
-            job.retry_count = max(0, job.retry_count - 1)
+        job.retry_count = job.lapses = 0
 
     def go_to(self, job, queue):
         """A job that does not run belongs to another queue; false where that is no other."""
@@ -164,7 +156,6 @@ class Life(Part):
     def change_queue(self, job, queue):
         job.queue, job.has_other_facts = queue, True
         self.queues.records.setdefault(queue, {"paused": False, "max_waiting": 0})
-        self.limits.ended(job)  # it keeps no keys
 
     def fail_unstarted(self, job, reason):
         """A job that ends before it ran: `expired`, or `dependency`."""
@@ -181,7 +172,6 @@ class Life(Part):
             self.published.append((job.id, state))
         job.goes_at_once = not self.queues.most_kept(job.queue, state) and job.result is None
         self.model.transition(job, was, EVENTS.get(by) or (state if state in ("cancelled", "skipped") else job.reason))
-        self.limits.ended(job)
 
     def has_result(self, job):
         return job.result is not None and (self.now < job.result_until_ms or bool(job.readers))

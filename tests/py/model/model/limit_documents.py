@@ -1,18 +1,11 @@
 """What the documents of constraints say: `constraints`, `usage` and `explain`."""
 
-import math
 from itertools import product
 
-from model.common import DEAR, WAITING, Refused, accepted, expect, same, there
+from model.common import WAITING, Refused, accepted, expect, same, there
 from model.limits import FIELDS
 from model.matcher import as_text, key_part, kind, shown_part
 from model.part import Part
-
-
-def told(given):
-    """A constraint's fields, without `smooth` where it is false."""
-    rate = given.get("rate")
-    return given | {"rate": {k: v for k, v in rate.items() if v is not False}} if rate else given
 
 
 def begins(value, prefix):
@@ -27,7 +20,7 @@ def begins(value, prefix):
 class LimitDocuments(Part):
     # ---- constraints ----
 
-    def list_constraints(self, reply, ids=None, busiest=None, count=None):
+    def list_constraints(self, reply, ids=None, count=None):
         """Without ids: all the pages, one after the other."""
         accepted(reply)
         known = sorted(self.limits.constraints, key=str.encode)
@@ -37,55 +30,27 @@ class LimitDocuments(Part):
         else:
             same(sorted(shown), sorted({id for id in ids if id in self.limits.constraints}), "ids of constraints")
         for doc in reply:
-            self.check_constraint(doc, doc["id"], busiest)
+            self.check_constraint(doc, doc["id"])
 
-    def check_constraint(self, doc, id, busiest=None):
+    def check_constraint(self, doc, id):
         constraint = self.limits.constraints[id]
         given = {field: doc.pop(field) for field in FIELDS if field in doc}
-        same(told(given), told(constraint.given), "a constraint as it was given")
-        same(doc.pop("expires_ms", None), constraint.expires_ms, "when a constraint expires")
+        same(given, constraint.given, "a constraint as it was given")
         same((doc.pop("id"), doc.pop("match")), (id, constraint.blob), "id and matcher of a constraint")
         holders = self.limits.holders()
         running = sum(number for (other, _), number in holders.items() if other == id)
-        shown, keys = doc.pop("running"), doc.pop("keys")
-        if shown < running and self.is_still_counting():
-            return
-        same(shown, running, "jobs that run under a constraint")
+        keys = doc.pop("keys")
+        same(doc.pop("running"), running, "jobs that run under a constraint")
         least, most = len(self.keys_at_work(constraint, holders)), len(self.keys_ever(constraint))
         expect(least <= keys <= most, "keys of a constraint", keys, least, most)
-        queues = dict(doc.pop("queues")) if busiest is not None else {}
         if "by" not in constraint.given:
-            total = doc["held"]
             self.check_use(doc, constraint, (), holders)
-        elif busiest is not None:
-            total = self.check_sums(doc, constraint, keys, busiest)
-        if busiest is not None:
-            same(sum(queues.values()), total, "jobs held by queue")
         same(doc, {}, "unknown fields of a constraint")
-
-    def check_sums(self, doc, constraint, keys, busiest):
-        """What all keys come to: by the documents of all of them, which are looked at elsewhere."""
-        each = self.engine.look_at_keys(constraint.id)
-        same(doc.pop("looked"), keys, "keys looked at")
-        held = doc.pop("held")
-        same(held, sum(key["held"] for key in each), "jobs held by all keys")
-        most = constraint.concurrency or math.inf
-        full = [key for key in each if key["running"] >= most or "opens_ms" in key]
-        same(doc.pop("full"), len(full), "keys that are full")
-
-        def fullness(key):
-            return -key["held"], -key["running"]
-
-        fullest = doc.pop("busiest")
-        same(list(map(fullness, fullest)), sorted(map(fullness, each))[:busiest], "the fullest keys")
-        known = list(map(repr, each))  # not by value: NaN is a key as well
-        expect(all(repr(key) in known for key in fullest), "a key that is not as usage shows it", fullest, each)
-        return held
 
     def keys_at_work(self, constraint, holders):
         """Those that jobs hold, and those with starts in the window."""
         starts = {key for key in constraint.starts if constraint.spent(key, self.now)}
-        return {key for id, key in holders if id == constraint.id} | (starts if not constraint.is_smooth else set())
+        return {key for id, key in holders if id == constraint.id} | starts
 
     def keys_ever(self, constraint):
         for job in self.jobs.values():
@@ -131,15 +96,13 @@ class LimitDocuments(Part):
             expect(key is not None and key not in seen, "a key that is not used, or twice", shown, by_shown)
             seen.append(key)
             expect(prefix is None or begins(constraint.values[key][0], prefix), "a key that begins otherwise", shown)
-            running, shown = holders.get((id, key), 0), doc.pop("running")
-            if not (shown < running and self.is_still_counting()):
-                same(shown, running, "jobs that run under a key")
+            same(doc.pop("running"), holders.get((id, key), 0), "jobs that run under a key")
             self.check_use(doc, constraint, key, holders)
             same(doc, {}, "unknown fields of a key")
         missing = self.keys_at_work(constraint, holders) - set(seen)
         if prefix is not None:
             missing = {key for key in missing if begins(constraint.values[key][0], prefix)}
-        expect(not missing or self.is_still_counting(), "keys in use that are not shown", missing)
+        expect(not missing, "keys in use that are not shown", missing)
 
     def check_use(self, doc, constraint, key, holders):
         """Takes what `usage` says of a key, besides `running`, out of the document."""
@@ -158,14 +121,11 @@ class LimitDocuments(Part):
         the key has no room to run in either, `opens_ms` may be left out."""
         same(doc.pop("hold_ms", None), constraint.hold_shown(key, self.now), f"hold_ms of {constraint.id}")
         starts, opens_ms = doc.pop("starts", None), doc.pop("opens_ms", None)
-        if constraint.is_smooth:
-            same(starts, None, "starts of a smooth rate")
-        else:
-            same(starts, constraint.spent(key, self.now) if constraint.rate else None, "starts")
+        same(starts, constraint.spent(key, self.now) if constraint.rate else None, "starts")
         expect(opens_ms is None or opens_ms > self.now, "opens_ms is over", opens_ms, self.now)
         if cost is None or (is_full and opens_ms is None):
             return
-        least = 0 if not constraint.rate or constraint.is_smooth else min(cost, constraint.rate["limit"])
+        least = min(cost, constraint.rate["limit"]) if constraint.rate else 0
         expected = constraint.opens_ms(key, least, self.now)
         if constraint.is_unsure(key, self.now):
             expect(opens_ms is None or expected <= opens_ms <= constraint.sure_ms(key, self.now), "opens_ms", opens_ms)
@@ -194,30 +154,21 @@ class LimitDocuments(Part):
             same(sorted(doc.pop("waits_for", job.waits_for)), sorted(job.waits_for), "explain: waits_for")
         same(doc, {}, "explain: unknown fields")
 
-    def is_still_counting(self):
-        """Whether those that ran before a constraint came may still be being counted, in steps."""
-        alive = sum(job.status == "running" for job in self.jobs.values())
-        return alive > DEAR and self.limits.steps_left > 0
-
     def explain_constraints(self, shown, job, holders):
         matching = {constraint.id: (constraint, key) for constraint, key in self.limits.keys_of(job)}
         same(sorted(doc["id"] for doc in shown), sorted(matching), "explain: constraints that match")
         for doc in map(dict, shown):
             constraint, key = matching[doc.pop("id")]
-            running = holders.get((constraint.id, key), 0)
-            if doc["running"] < running and self.is_still_counting():
-                continue
-            is_open = self.limits.has_place(constraint, key, job, holders) and self.limits.is_in_time(
-                constraint, key, job
-            )
+            has_place = self.limits.has_place(constraint, key, holders)
+            is_open = has_place and self.limits.is_in_time(constraint, key, job)
             open = doc.pop("open")
             maybe = constraint.is_unsure(key, self.now)
             expect(open == is_open or (maybe and not open), "explain: open", constraint.id, open, is_open)
-            same(doc.pop("running"), running, "explain: running")
+            same(doc.pop("running"), holders.get((constraint.id, key), 0), "explain: running")
             cost = constraint.cost_of(job) if constraint.rate else 0
             told_cost = cost if constraint.rate and "cost" in constraint.given else None
             same(doc.pop("cost", None), told_cost, "explain: cost")
-            self.check_window(doc, constraint, key, cost, not self.limits.has_place(constraint, key, job, holders))
+            self.check_window(doc, constraint, key, cost, not has_place)
             expect(("by" in doc) == ("by" in constraint.given), "explain: by", doc)
             by = doc.pop("by", [])
             by = by if isinstance(constraint.given.get("by"), list) else [by] if "by" in constraint.given else []
@@ -225,7 +176,7 @@ class LimitDocuments(Part):
             expect(tuple(map(key_part, by)) in allowed, "explain: by", by, allowed)
             limits = {name: doc.pop(name) for name in ("concurrency", "rate") if name in doc}
             given = {name: constraint.given[name] for name in ("concurrency", "rate") if name in constraint.given}
-            same(told(limits), told(given), "explain: limits")
+            same(limits, given, "explain: limits")
             same(doc, {}, "explain: unknown fields of a constraint")
 
     def explain_start(self, start_ms, job, holders):

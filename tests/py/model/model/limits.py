@@ -1,23 +1,22 @@
 """Constraints: whose key has room, for whom, and when.
 
 Nothing is counted but looked up anew at every question: the jobs that hold a key among all jobs, the starts
-of the window in a list. Two things are the engine's to decide, so the model only knows where they may be: a
-job that needs more of a weighted key than there is may have reserved it, and a `smooth` rate may open a
-rounding error sooner or later. Such keys are *unsure*: they may be open or closed.
+of the window in a list. One thing is the engine's to decide, so the model only knows where it may be: a
+job that needs more of a weighted key than there is may have reserved it. Such keys are *unsure*: they may
+be open or closed.
 """
 
 import math
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import chain, product
+from itertools import product
 
-from model.common import DEAR, WAITING, ErrorReply, Refused, accepted, expect, ms, same, there
+from model.common import DEAR, WAITING, Refused, accepted, expect, ms, same, there
 from model.matcher import MISSING, decode, key_part, kind, matches_job, pack, value_at
 from model.part import Part
 
 MOST = 1000  # constraints of a namespace
-FIELDS = ("by", "concurrency", "rate", "cost", "order")
-ROUNDING = 1e-6
+FIELDS = ("by", "concurrency", "rate", "cost")
 
 
 @dataclass
@@ -25,13 +24,10 @@ class Constraint:
     id: str
     given: dict
     blob: bytes
-    expires_ms: int | None = None
     declared: str | None = None  # what tells a program's declaration
     starts: dict = field(default_factory=dict)  # key -> [(date in ms, cost), ...]
-    next_ms: dict = field(default_factory=dict)  # key -> when `smooth` allows the next start
-    doubtful: set = field(default_factory=set)  # keys whose last start, under `smooth`, may be forgotten
     held_until_ms: dict = field(default_factory=dict)  # key -> closed by hand until then
-    kept: set = field(default_factory=set)  # ids of those who keep their key between attempts
+    earlier: set = field(default_factory=set)  # ids of those that it matched only after they had started
     keys: dict = field(default_factory=dict)  # job id -> its key, or None where the matcher does not hold
     values: dict = field(default_factory=dict)  # key -> the values it was made of
     shares: object = None  # the part of the model that knows the limits in force
@@ -40,17 +36,14 @@ class Constraint:
         self.match = decode(self.blob)
         self.concurrency = self.given.get("concurrency")
         self.rate = self.given.get("rate")
-        self.is_smooth = bool(self.rate and self.rate.get("smooth"))
-        self.is_strict = "order" in self.given
         self.cost = self.given.get("cost", 1)
         self.period_ms = self.rate and self.rate["period"] * 1000
-        self.may_be_unsure = self.is_smooth or self.is_weighted()
 
     @property
     def definition(self):
         """What must stay the same for starts to be counted further."""
         period = self.rate and self.rate["period"]
-        return self.blob, self.given.get("by"), self.cost, self.is_strict, period, self.is_smooth
+        return self.blob, self.given.get("by"), self.cost, period
 
     @property
     def paths(self):
@@ -95,26 +88,14 @@ class Constraint:
         key = self.key_of(job)
         if key is None:
             return
-        if self.is_strict:
-            self.kept.add(job.id)
         if self.rate:
-            if key in self.doubtful and now < self.next_ms[key]:
-                del self.starts[key], self.next_ms[key]  # it was forgotten
-            self.doubtful.discard(key)
-            date, cost = self.date(key, now), self.cost_of(job)
-            self.starts[key] = [*self.window(key, now), (date, cost)]
-            if self.is_smooth and cost:
-                begin = max(date, self.next_ms.get(key, 0))
-                self.next_ms[key] = begin + cost * self.period_ms / self.rate["limit"]
+            self.starts[key] = [*self.window(key, now), (self.date(key, now), self.cost_of(job))]
 
     def opens_ms(self, key, cost, now):
         """The first moment, now or later, at which hold and rate let a start of this cost pass."""
         moment = max(now, self.held_until_ms.get(key, 0))
-        if not self.rate or key in self.doubtful:
+        if not self.rate:
             return moment
-        if self.is_smooth:
-            due_ms = self.next_ms.get(key, 0)
-            return moment if self.date(key, now) >= due_ms - ROUNDING else max(moment, math.ceil(due_ms - ROUNDING))
         left = self.rate["limit"] - cost
         if self.spent(key, now) <= left:
             return moment
@@ -128,21 +109,15 @@ class Constraint:
         return held_ms if held_ms > now else None
 
     def is_weighted(self):
-        return isinstance(self.cost, str) and bool(self.rate) and not self.is_smooth
+        return isinstance(self.cost, str) and bool(self.rate)
 
     def is_unsure(self, key, now):
-        if self.is_weighted():
-            return self.spent(key, now) > 0
-        if key in self.doubtful:
-            return now < self.next_ms[key]
-        return self.is_smooth and abs(self.next_ms.get(key, 0) - self.date(key, now)) < ROUNDING * 2
+        return self.is_weighted() and self.spent(key, now) > 0
 
     def sure_ms(self, key, now):
         """When an unsure key is certain to be open, if nothing starts before."""
         moment = max(now, self.held_until_ms.get(key, 0))
-        if self.is_weighted():
-            return max(moment, math.ceil(self.window(key, now)[-1][0] + self.period_ms))
-        return max(moment, math.ceil(self.next_ms.get(key, 0) + 1))
+        return max(moment, math.ceil(self.window(key, now)[-1][0] + self.period_ms))
 
     # ---- what the engine may have forgotten when the clock goes back ----
 
@@ -152,8 +127,6 @@ class Constraint:
 
     def count_over(self, key, now):
         """How many of the starts have left the window by now."""
-        if self.is_smooth:
-            return int(0 < self.next_ms.get(key, 0) <= now)
         return sum(date + self.period_ms <= now for date, _ in self.starts.get(key, []))
 
     def forget(self, key, before_ms, doc, now):
@@ -161,26 +134,19 @@ class Constraint:
         starts, held_ms = self.starts.get(key, []), self.held_until_ms.get(key, 0)
         over = self.count_over(key, before_ms)
         if doc is None:
-            if max(held_ms, self.next_ms.get(key, 0)) <= before_ms and (self.is_smooth or over == len(starts)):
-                for kept in (self.starts, self.next_ms, self.held_until_ms):
+            if held_ms <= before_ms and over == len(starts):
+                for kept in (self.starts, self.held_until_ms):
                     kept.pop(key, None)
-                self.doubtful.discard(key)
             return
-        if self.is_smooth and over and self.starts.get(key):
-            self.doubtful.add(key)
         cost = min(1 if isinstance(self.cost, str) else self.cost, self.rate["limit"]) if self.rate else 0
-        for drops, hold_ms in product(
-            range(1 if self.is_smooth else over + 1), (held_ms, 0) if held_ms <= before_ms else (held_ms,)
-        ):
+        for drops, hold_ms in product(range(over + 1), (held_ms, 0) if held_ms <= before_ms else (held_ms,)):
             # Also when all are gone, the date of the latest is known.
             if starts:
                 self.starts[key] = starts[drops:] or [(starts[-1][0], 0)]
             self.held_until_ms[key] = hold_ms
-            spent = self.spent(key, now) if self.rate and not self.is_smooth else 0
-            opens_ms = doc.get("opens_ms", now)
-            expected_ms = opens_ms if key in self.doubtful else self.opens_ms(key, cost, now)
-            shown = (doc.get("starts", 0), opens_ms, doc.get("hold_ms"))
-            if (spent, expected_ms, self.hold_shown(key, now)) == shown:
+            spent = self.spent(key, now) if self.rate else 0
+            shown = (doc.get("starts", 0), doc.get("opens_ms", now), doc.get("hold_ms"))
+            if (spent, self.opens_ms(key, cost, now), self.hold_shown(key, now)) == shown:
                 return
         if starts:
             self.starts[key] = starts
@@ -192,17 +158,14 @@ class Limits(Part):
         super().__init__(model)
         self.constraints = {}
         self.matching = {}  # job id -> what `matches` gives, until the next change of a constraint
-        self.steps_left = 0  # of carrying out changes, at most: the engine may say next_ms 0 so often
+        self.steps_left = 0  # of placing jobs again, at most: the engine may say next_ms 0 so often
 
     # ---- the states of a job ----
 
     def started(self, job):
         for constraint in self.constraints.values():
+            constraint.earlier.discard(job.id)
             constraint.started(job, self.now)
-
-    def ended(self, job):
-        for constraint in self.constraints.values():
-            constraint.kept.discard(job.id)
 
     def transition(self, job, was, event=None):
         if job.status in WAITING:
@@ -214,8 +177,7 @@ class Limits(Part):
             job.has_other_facts = False
             self.matching.pop(job.id, None)
             for constraint in self.constraints.values():
-                if job.id not in constraint.kept:
-                    constraint.keys.pop(job.id, None)
+                constraint.keys.pop(job.id, None)
 
     # ---- whose key has room ----
 
@@ -231,7 +193,7 @@ class Limits(Part):
         """All that decides whether a waiting job is held, and until when: jobs with the same are alike."""
         keys, names = self.matching.get(job.id) or self.matches(job)
         costs = tuple(constraint.cost_of(job) for constraint, _ in keys if constraint.rate)
-        return names, costs, any(job.id in constraint.kept for constraint, _ in keys) and job.id
+        return names, costs
 
     def matches(self, job):
         keys = [(constraint, constraint.key_of(job)) for constraint in self.constraints.values()]
@@ -240,20 +202,17 @@ class Limits(Part):
         return self.matching[job.id]
 
     def holders(self):
-        """(constraint id, key) -> how many hold it: they run, or keep it in strict order until they end."""
-        running = [self.names_of(job) for job in self.jobs.values() if job.status == "running"]
-        count = Counter(chain.from_iterable(running))
-        for constraint in [one for one in self.constraints.values() if one.kept]:
-            kept = [job for id in constraint.kept if (job := self.jobs.get(id)) and job.status != "running"]
-            count.update((constraint.id, key) for job in kept for one, key in self.keys_of(job) if one is constraint)
-        return count
+        """(constraint id, key) -> how many run under it, of those that started since it is there."""
+        return Counter(
+            (constraint.id, key)
+            for job in self.jobs.values() if job.status == "running"
+            for constraint, key in self.keys_of(job) if job.id not in constraint.earlier
+        )  # fmt: skip
 
-    def has_place(self, constraint, key, job, holders):
-        """As far as concurrency goes. Who keeps the key has its place already."""
+    def has_place(self, constraint, key, holders):
+        """As far as concurrency goes."""
         most = constraint.concurrency
-        if most is None or job.id in constraint.kept:
-            return True
-        return holders.get((constraint.id, key), 0) < most
+        return most is None or holders.get((constraint.id, key), 0) < most
 
     def is_in_time(self, constraint, key, job):
         now = self.now
@@ -263,21 +222,21 @@ class Limits(Part):
 
     def is_held(self, job, holders):
         for constraint, key in self.keys_of(job):
-            if not self.has_place(constraint, key, job, holders) or not self.is_in_time(constraint, key, job):
+            if not self.has_place(constraint, key, holders) or not self.is_in_time(constraint, key, job):
                 return True
         return False
 
     def unsure_keys(self, job):
         return {
             (c.id, key) for c, key in self.keys_of(job)
-            if c.may_be_unsure and c.is_unsure(key, self.now)
+            if c.is_unsure(key, self.now)
         }  # fmt: skip
 
     def opening_ms(self, job, holders):
         """When time alone lets a waiting job start, at the latest; None if time alone does not."""
         moments = [self.now]
         for constraint, key in self.keys_of(job):
-            if not self.has_place(constraint, key, job, holders):
+            if not self.has_place(constraint, key, holders):
                 return None
             cost = constraint.cost_of(job) if constraint.rate else 0
             moments.append(constraint.opens_ms(key, cost, self.now))
@@ -303,15 +262,12 @@ class Limits(Part):
         old, declared = self.constraints.get(id), given.pop("declared", None)
         if old and declared and old.declared == declared:
             return self.limit_documents.check_constraint(reply, id)
-        expires_in = given.pop("expires_in", None)
-        expires_ms = None if expires_in is None else self.now + ms(expires_in)
-        new = Constraint(id, given, pack(match), expires_ms, declared or (old and old.declared))
+        new = Constraint(id, given, pack(match), declared or (old and old.declared))
         if old and new.definition == old.definition:
-            for name in ("starts", "next_ms", "doubtful", "held_until_ms", "kept", "keys", "values"):
+            for name in ("starts", "held_until_ms", "earlier", "keys", "values"):
                 setattr(new, name, getattr(old, name))
-        elif new.is_strict:
-            running = [job for job in self.jobs.values() if job.status == "running"]
-            new.kept = {job.id for job in running if new.key_of(job) is not None}
+        else:
+            new.earlier = {job.id for job in self.jobs.values() if job.status == "running"}
         if not old or (old.given, old.blob) != (new.given, new.blob):
             self.note_change()
         self.constraints[id] = new
@@ -322,19 +278,9 @@ class Limits(Part):
         there(id, self.constraints)
         accepted(reply)
         same(reply, 1, "unconstrain")
-        self.drop(id)
-
-    def drop(self, id):
         del self.constraints[id]
         self.matching.clear()
         self.note_change()
-
-    def expire(self, left_some):
-        """Those whose time is over go with the sweep, unless that has left them."""
-        for constraint in list(self.constraints.values()):
-            if constraint.expires_ms is not None and constraint.expires_ms <= self.now:
-                if not left_some or isinstance(self.engine.look_at_keys(constraint.id), ErrorReply):
-                    self.drop(constraint.id)
 
     def hold(self, reply, id, seconds, by=MISSING):
         there(id, self.constraints)
@@ -361,7 +307,7 @@ class Limits(Part):
             if not {id, "*"} & hold.keys():
                 continue
             key = constraint.key_of(job)
-            if key is not None:
+            if key is not None and job.id not in constraint.earlier:
                 until_ms = constraint.held_until_ms.get(key, 0)
                 constraint.held_until_ms[key] = max(until_ms, self.now + ms(seconds))
 

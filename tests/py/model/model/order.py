@@ -216,7 +216,7 @@ class Order(Part):
         if job.name in without:
             return set()
         if self.fair:  # which job a fair queue gives to who does not take all of its jobs is not said
-            return turns if order in ("priority", "shuffled") else set(range(len(entries(queues))))
+            return turns if order == "priority" else set(range(len(entries(queues))))
         worlds = list(self.worlds(found, job))
         return set().union(*(
             self.take_of(job, [sight(jobs, without) for jobs in worlds], queues, order, turns)
@@ -233,8 +233,6 @@ class Order(Part):
             if order == "ordered":
                 first = next((heads for heads in by_entry if heads), set())
                 after |= turns if job.id in first else set()
-            elif order == "shuffled":
-                after |= turns if any(job.id in heads for heads in by_entry) else set()
             else:
                 after |= {
                     entry + 1 for entry in (self.whose_turn(by_entry, turn) for turn in turns)

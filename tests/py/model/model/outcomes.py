@@ -2,7 +2,6 @@
 docs/protocol.md and docs/dependencies.md.
 """
 
-from model.bounds import Tags
 from model.common import ENDED, SOME_TEXT, WAITING, ErrorReply, accepted, expect, ms, refuse, same
 from model.part import Part
 
@@ -133,8 +132,6 @@ class Outcomes(Part):
             return self.life.fail(job, "failure", "other", False, SOME_TEXT, finished_at=finished_at)
         if checkpoint:
             job.argument, job.has_other_facts = blob, True
-        for constraint in self.limits.constraints.values():
-            constraint.kept.discard(job.id)
         before, job.depends, job.if_failed, job.if_failed_changed = job.depends or (), depends, if_failed, False
         links.needs_results(job, depends)
         links.needs_no_results(job, [id for id in before if id not in depends])
@@ -148,7 +145,7 @@ class Outcomes(Part):
         named = [self.jobs.get(spec["id"]) for spec, _ in jobs]
         waiting = [(job, spec.get("queue")) for job, (spec, _) in zip(named, jobs, strict=True)]
         waiting = [self.bounds.moved(job, queue) for job, queue in waiting if job and job.status in WAITING]
-        refuse(reply, *self.too_much(reply, jobs), *self.bounds.matching(reply, waiting, "jobs"))
+        refuse(reply, *self.bounds.matching(reply, waiting, "jobs"))
         accepted(reply)
         expect(len(reply) == len(jobs), "as many answers as jobs", reply)
         for (spec, argument), answer in zip(jobs, reply, strict=True):
@@ -160,18 +157,6 @@ class Outcomes(Part):
             else:
                 self.apply(job, spec, argument)
                 same(answer, job.status, "change")
-
-    def too_much(self, reply, jobs):
-        tags, queues = Tags(self.bounds), set()
-        for i, (spec, argument) in enumerate(jobs):
-            job = self.jobs.get(spec["id"])
-            may_change = job and (job.status in WAITING or (not argument and set(spec) == {"id", "tags"}))
-            if may_change and not (job.may_be_gone and self.engine.look(job.id) is None):
-                yield from tags.over(reply, spec.get("tags", ()), f"jobs[{i}]")
-                if "queue" in spec:
-                    if self.bounds.no_queue(spec["queue"], queues):
-                        yield "FULL", f"jobs[{i}].queue"
-                    queues.add(spec["queue"])
 
     def apply(self, job, spec, argument):
         """Other facts about a job, see `change`."""

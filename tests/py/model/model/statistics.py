@@ -78,17 +78,6 @@ class Statistics(Part):
             same(doc.pop("net_starts"), net, f"statistics: net_starts of {key}")
             self.check_counts(doc, happened, series, brief)
 
-    def check_recent(self, doc, queue, minutes):
-        """What a queue's document says of its last minutes; whether an attempt ended in this one or the one before."""
-        now, size = self.now, SIZES_MS["minute"]
-        first = now // size - minutes + 1
-        same(doc.pop("span_ms"), now - first * size, "span_ms")
-        counted = [told for told in self.happened if told[1][0] == queue and first <= told[0] // size <= now // size]
-        if first * size > self.model.latest - KEPT_MS["minute"]:
-            self.check_counts(doc, [(what, ms) for _, _, what, ms in counted], False, True)
-        last = (now // size - 1) * size
-        return any(moment >= last and what in ("done", "failed", "released") for moment, _, what, _ in counted)
-
     def check_counts(self, doc, happened, series, brief):
         for field in ("queue", "name") if series else ():
             doc.pop(field)

@@ -67,8 +67,7 @@ class Work(Part):
         expect(reply[0] in (0, 1), "next_ms of a repeated pick", reply[0])  # 1: with `wait`, where it does not sleep
 
     def started_again(self, answer):
-        """Of a request that is repeated, the jobs that still run. Nobody had them: their leases begin anew, and what
-        lapsed has spent no retry."""
+        """Of a request that is repeated, the jobs that still run. Nobody had them: their leases begin anew."""
         running = []
         for id, token in answer:
             job = self.jobs.get(id)
@@ -77,11 +76,6 @@ class Work(Part):
                 running.append(job)
             elif self.life.holds(id, token):  # it has no time left to run
                 self.life.requeue(job, by="release")
-            elif job and job.status not in ENDED and job.last[:2] == (int(token.partition("-")[0]), "lapse"):
-                self.life.forgive(job)
-                if job.status == "retrying":
-                    self.life.requeue(job)
-                job.last = (job.last[0], "release", job.status)
         return running
 
     def remember(self, operation, token, answer):

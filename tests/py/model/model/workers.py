@@ -11,7 +11,6 @@ WORKER_ID = re.compile("w[0-9a-f]{14}(?:[0-9a-f]{2})?")
 
 MOST_SHOWN = 100  # jobs in the document of a worker
 SILENT_MS, KEPT_MS = 180_000, 3_600_000  # who announces himself is gone then, and forgotten then
-MOST_LOST = 20
 
 
 @dataclass
@@ -33,24 +32,15 @@ class Worker:
     resting_until_ms: int = 0
     refused: set = field(default_factory=set)
     about: dict = field(default_factory=dict)  # host, pid, version, names
-    lost: list | None = None  # ids of the first jobs that it lost when it died, where that is known
 
 
 @dataclass
 class Other:
-    """One that is not registered: it announced itself, or died."""
+    """One that announced itself."""
 
-    name: str
     queues: list
-    max_jobs: int
-    about: dict
+    refused: list
     seen_ms: int
-    since_ms: int
-    said: list = field(default_factory=list)  # ids of jobs that it said it runs
-    refused: list = field(default_factory=list)
-    died: bool = False
-    lapsed: int = 0
-    lost: list | None = None
 
 
 class Workers(Part):
@@ -92,49 +82,14 @@ class Workers(Part):
         del self.registered[worker.id]
         return len(jobs)
 
-    def other(self, id):
-        found = self.others.get(id)
-        return found if found and found.seen_ms >= self.now - KEPT_MS else None
-
-    def announce(self, reply, name, queues, max_jobs, running, refused, about):
-        accepted(reply)
-        same(reply, name, "a worker that announces itself")
-        before, now = self.other(name), self.now
-        since_ms = before.since_ms if before and before.seen_ms > now - SILENT_MS else now
-        self.others[name] = Other(name, entries(queues), max_jobs, about, now, since_ms, list(running), list(refused))
-
-    def died(self, worker):
-        self.others[worker.id] = Other(
-            worker.name, worker.queues, worker.max_jobs, worker.about, worker.seen_ms, worker.since_ms,
-            died=True, lapsed=worker.lapsed, lost=worker.lost,
-        )  # fmt: skip
-
-    def running_of(self, other):
-        jobs = filter(None, map(self.jobs.get, other.said))
-        return [job for job in jobs if job.status == "running" and job.worker_id == other.name]
-
-    def check_others(self, reply):
-        shown = {doc["id"]: dict(doc) for doc in reply}
-        same(set(shown), {id for id in self.others if self.other(id)}, "workers that are not registered")
-        for id, doc in shown.items():
-            other = self.others[id]
-            lost = doc.pop("lost", None)
-            # What came to its end by itself at the same sweep was not lost with it.
-            of_those = [one for one in other.lost or lost or [] if one in (lost or [])]
-            expect((lost or []) == of_those, "jobs that a worker lost", lost, other.lost)
-            running = [[job.id, job.started_ms] for job in self.running_of(other)]
-            is_gone = other.died or other.seen_ms <= self.now - SILENT_MS
-            wanted = {k: getattr(other, k) for k in ("name", "queues", "max_jobs", "seen_ms", "since_ms", "lapsed")}
-            wanted |= {"id": id, "held": len(running), "running": running, "refused": other.refused, "request": ""}
-            same(doc, {**wanted, **other.about, "state": "gone" if is_gone else "pulling"}, "a worker not registered")
-
     def register(
         self, reply, name, queues, url=None, max_jobs=1, secrets=(), key="", announce=False, running=(), refused=(),
         **about,
     ):  # fmt: skip
-        if announce:
-            return self.announce(reply, name, queues, max_jobs, running, refused, about)
         accepted(reply)
+        if announce:
+            self.others[name] = Other(entries(queues), refused, self.now)
+            return same(reply, name, "a worker that announces itself")
         expect(WORKER_ID.fullmatch(reply) and reply not in self.registered, "a new worker id", reply)
         for worker in list(self.registered.values()):
             if url and worker.url == url:
@@ -147,7 +102,7 @@ class Workers(Part):
 
     def serving(self, queue):
         """The workers of a queue that are registered, or announced themselves."""
-        alive = [o for o in self.others.values() if not o.died and o.seen_ms > self.now - SILENT_MS]
+        alive = [other for other in self.others.values() if other.seen_ms > self.now - SILENT_MS]
         workers = [*self.registered.values(), *alive]
         return [worker for worker in workers if any(matches(entry, queue) for entry in worker.queues)]
 
@@ -161,7 +116,8 @@ class Workers(Part):
         return None if sleepers.channels or sleepers.left or not sleepers.knows_when else bool(serving)
 
     def unregister(self, reply, worker):
-        if self.other(worker) and not WORKER_ID.fullmatch(worker):
+        other = self.others.get(worker)
+        if other and other.seen_ms >= self.now - KEPT_MS:
             accepted(reply)
             same(reply, 0, "jobs given back")
             del self.others[worker]
@@ -170,10 +126,8 @@ class Workers(Part):
         accepted(reply)
         same(reply, self.give_back(self.registered[worker]), "jobs given back")
 
-    def list_workers(self, reply, others=False):
+    def list_workers(self, reply):
         accepted(reply)
-        if others:
-            return self.check_others(reply)
         shown = {
             doc["id"]: {**doc, "refused": sorted(doc["refused"]), "running": sorted(doc["running"])} for doc in reply
         }

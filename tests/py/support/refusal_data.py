@@ -1,15 +1,12 @@
 """A namespace in which whatever bad input is about is there, and whether anything in it has changed."""
 
-from collections import defaultdict
-
 import pytest
 from redis.exceptions import ResponseError
 
-from bad_inputs import CASES
-from bad_values import DONE, HEAVY, HEAVY_CANCELLED, RUNNING, SCHEDULED, WAITING, WORKER, encode
 from driving.driver import NAMESPACE, Driver
 from driving.random_jobs import Generator
 from driving.wire import parse_error
+from refusal_values import DONE, HEAVY, HEAVY_CANCELLED, RUNNING, SCHEDULED, WAITING, WORKER, encode
 from servers import RedisServer
 
 KEYS = [NAMESPACE, NAMESPACE + ":meta"]
@@ -62,8 +59,6 @@ class Data:
         self.constrain()
         self.fill()
         self.driver.call("enqueue", options=None, jobs=[[{"name": "limited", "tags": ["one", "two"]}, b"\xc0"]])
-        bounds = ("queues_max", "names_max", "tags_max")
-        driver.call("config", set=dict.fromkeys(bounds, 1))  # there is more of each
         self.remember()
 
     def constrain(self):
@@ -77,8 +72,9 @@ class Data:
         jobs = [[{"name": "limited"}, encode({"a": "x"})]] * 5
         self.driver.call("enqueue", options=None, jobs=jobs)
         self.driver.call("pick", worker="w", queues="limited", count=5)
-        match = {"name": "heavy", "argument.a": ["zero\0byte", *range(300)]}
-        self.driver.send("constrain", encode({"id": "heavy", "concurrency": 1}), encode(match))
+        match = {"name": "heavy", **{f"argument.f{i}": 1 for i in range(99)}}
+        for i in range(4):
+            self.driver.send("constrain", encode({"id": f"heavy{i}", "concurrency": 1}), encode(match))
         self.driver.call("queue", name="heavy", paused=True)
         jobs = [[{"name": "heavy"}, b"\xc0"]] * 2
         assert [id for id, _ in self.driver.call("enqueue", options=None, jobs=jobs)] == [HEAVY, HEAVY_CANCELLED]
@@ -131,8 +127,3 @@ def data():
         data = Data(server)
         yield data
         data.driver.close()
-
-
-BY_SCRIPT = defaultdict(list)
-for _case in CASES:
-    BY_SCRIPT[_case.script].append(_case)

@@ -1,1 +1,0 @@
-"""What is wrong with a namespace and its Redis, and what to do about it."""
