@@ -17,7 +17,6 @@ from jqmaster.server.info import ServerInfo
 from jqmaster.server.keyring import Keyring
 from jqmaster.server.meters import Meters
 from jqmaster.server.session import IDLE_S, NO_PROXIES, Logins, Proxies
-from jqmaster.server.tally import Tallies
 
 
 @dataclass
@@ -46,11 +45,9 @@ class Master:
     metrics_queues: int = MOST_QUEUES
     streams: int = 0
     most_streams: int = 10_000
-    tallies: Tallies = field(init=False)
     enqueuing: Coalescer = field(init=False)
 
     def __post_init__(self) -> None:
         self.enqueuing = Coalescer(self.engine)
         self.figures = Figures(self.engine, self.metrics_queues)
-        self.tallies = Tallies(self.engine)
         self.engine.observe = self.meters.call
