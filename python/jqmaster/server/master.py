@@ -16,7 +16,7 @@ from jqmaster.server.figures import MOST_QUEUES, Figures
 from jqmaster.server.info import ServerInfo
 from jqmaster.server.keyring import Keyring
 from jqmaster.server.meters import Meters
-from jqmaster.server.session import IDLE_S, NO_PROXIES, Logins, Proxies
+from jqmaster.server.session import IDLE_S, NO_PROXIES, Proxies
 
 
 @dataclass
@@ -37,7 +37,6 @@ class Master:
     """Without one everybody may do everything."""
     proxies: Proxies = NO_PROXIES
     session_idle_s: float = IDLE_S
-    logins: Logins = field(default_factory=Logins)
     info: ServerInfo = field(default_factory=ServerInfo)
     draining: asyncio.Event = field(default_factory=asyncio.Event)
     meters: Meters = field(default_factory=Meters)

@@ -236,29 +236,3 @@ async def test_a_redis_that_hangs_makes_no_master_look_dead(lonely: Any) -> None
     finally:
         os.kill(server.process.pid, signal.SIGCONT)
     assert (await api.get("/health")).status == 200
-
-
-async def test_a_full_redis_takes_no_jobs_and_lets_the_rest_drain(lonely: Any) -> None:
-    api, server = lonely
-    await api.enqueue(keep_result=True)
-    with server.client() as client:
-        client.config_set("maxmemory", 1)
-        answer = await api.post("/job", {"name": "mail"})
-        assert (answer.status, answer.error["code"]) == (503, "UNAVAILABLE")
-        assert "memory" in answer.error["message"]
-        assert (await api.post("/jobs", {"jobs": [{"name": "mail"}]})).status == 503
-        [job] = await api.pick()
-        assert (await api.done(job, result=1)).status == 200
-        assert (await api.get(f"/job/{job['id']}/result")).value == 1
-        client.config_set("maxmemory", 0)
-    await api.enqueue()
-
-
-async def test_a_namespace_of_another_schema_is_503(lonely: Any) -> None:
-    api, server = lonely
-    with server.client() as client:
-        meta = api.master.engine._meta
-        client.setrange(meta, 0, b"\xff\xff")
-        for method, path, body in CALLS:
-            answer = await api(method, path, body, worker_id="w")
-            assert (answer.status, answer.error["code"]) == (503, "VERSION"), (method, path)

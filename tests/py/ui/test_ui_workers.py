@@ -33,11 +33,11 @@ def test_a_schedule_is_made_paused_changed_and_deleted(ui: Ui) -> None:
     ui.told("runs now: job")
     made = ui.server.get(f"/schedules?ids={quoted(HOSTILE)}&runs=20")["schedules"][0]["runs"][0]["id"]
     expect(ui.row(HOSTILE).get_by_role("link", name=f"Job {made}: queued")).to_be_visible()
-    schedule = f"/schedule/{quoted(HOSTILE)}"
-    assert ui.server.get(schedule)["argument"] == {"big": 9007199254740993}
+    schedules = f"/schedules?ids={quoted(HOSTILE)}"
+    assert ui.server.get(schedules)["schedules"][0]["argument"] == {"big": 9007199254740993}
     ui.button(f"Pause {HOSTILE}").click()
     expect(ui.row(HOSTILE)).to_contain_text("paused")
-    assert ui.server.get(schedule)["argument"] == {"big": 9007199254740993}
+    assert ui.server.get(schedules)["schedules"][0]["argument"] == {"big": 9007199254740993}
     ui.button(f"Resume {HOSTILE}").click()
     expect(ui.button(f"Pause {HOSTILE}")).to_be_visible()
     ui.button(f"Change {HOSTILE}").click()
