@@ -7,7 +7,7 @@
 -- @arg    control    flag?                 what is asked of the worker as well: quiet, stop or ""
 -- @arg    arguments  list<value>?          arguments for next attempts, which notes name by their place
 -- @argv   spec, arguments...
--- @reply  states
+-- @reply  states jobs
 -- @reply  {jobs: states, request: text} with control
 -- @errors INVALID field, NOTFOUND worker
 -- @flags  drain
@@ -15,8 +15,7 @@
 -- @role   worker
 -- @bound  any
 -- @over   heartbeat
--- @http   POST /worker/heartbeat (worker, jobs, arguments, control=true) -> Beat
--- @header worker-id = worker  the id from `POST /worker`; to pull, any name will do
+-- @http   POST /worker/heartbeat
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local failure = require "jqlua.life.failure"

@@ -15,10 +15,7 @@
 -- @flags  write
 -- @role   operator
 -- @over   all
--- @http   POST /queue/{name} (paused, max_waiting, fair, set, unset)
--- @http   PATCH /queue/{name} (known=true, paused, max_waiting, fair, set, unset)
--- @http   POST /queue/{name}/pause (paused=true)
--- @http   POST /queue/{name}/resume (paused=false)
+-- @http   POST /queue/{name}
 local arguments = require "jqlua.base.arguments"
 local meta = require "jqlua.base.meta"
 local fairness = require "jqlua.life.fairness"

@@ -176,5 +176,5 @@ def test_operations_are_told(call) -> None:  # type: ignore[no-untyped-def]
     listed = call("operations").out
     assert "kick" in listed and "operator" in listed
     told = call("operations", "kick").out
-    assert "POST /job/{id}/kick" in told and "INVALID field" in told and "1..1000" in told
+    assert "POST /jobs/kick" in told and "INVALID field" in told and "1..1000" in told
     assert call("operations", "kick", "--json").document["name"] == "kick"
