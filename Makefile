@@ -8,7 +8,6 @@
 # make model   the reference model against the engine   (ARGS="--steps 3000 --seed 7", "--help")
 # make fuzz    right, odd and broken inputs for every script and a master   (ARGS="--seed 7 --seconds 600", "--help")
 # make soak    workers restarted one after the other under load   (ARGS="--seconds 1800 --seed 7", "--help")
-# make records  what tests compare with, written anew: what the plain life of a job needs of the Lua
 # make mutants  whether the tests find faults that are put in   (ARGS="jqlua/pick": only there)
 # make bench   measurements   (ARGS="--help")
 # make dist    dist/: wheel and sdist
@@ -182,7 +181,7 @@ quick-tests: built
 		connection/test_together engine/test_engine engine/test_engine_calls engine/test_ended connection/test_subscriptions \
 		engine/test_errors_change_nothing model/test_model_steps)
 
-.PHONY: model fuzz soak records
+.PHONY: model fuzz soak
 model: setup
 	@PYTHONPATH=tests/py/support:tools $(PY) tests/py/model/test_model.py $(ARGS)
 
@@ -191,9 +190,6 @@ fuzz: setup
 
 soak: setup
 	$(PY) tests/py/support/rolling.py $(ARGS)
-
-records: setup
-	@PYTHONPATH=tests/py/support:tools $(PY) tests/py/bundle/test_common.py
 
 mutants: setup
 	$(PY) tools/mutants.py $(ARGS)

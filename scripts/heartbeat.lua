@@ -10,7 +10,7 @@
 -- @reply  states
 -- @reply  {jobs: states, request: text} with control
 -- @errors INVALID field, NOTFOUND worker
--- @flags  drain, function
+-- @flags  drain
 -- @room   worker
 -- @role   worker
 -- @bound  any

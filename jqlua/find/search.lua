@@ -52,15 +52,17 @@ local function worker_of(id)
 end
 
 -- name, set, what a member is the name of or stands for
-local KINDS = {
-  { "queues", { keys.QUEUE_NAMES } },
-  { "names", { keys.STATS_PAIRS }, name_of_pair },
-  { "workers", { keys.WORKER_IDS, keys.OTHER_IDS }, worker_of },
-  { "constraints", { keys.CONSTRAINT_IDS } },
-  { "schedules", { keys.SCHEDULE_IDS } },
-  { "tags", { keys.TAG_NAMES } },
-  { "groups", { keys.FAILED_GROUPS } },
-}
+local function kinds()
+  return {
+    { "queues", { keys.QUEUE_NAMES } },
+    { "names", { keys.STATS_PAIRS }, name_of_pair },
+    { "workers", { keys.WORKER_IDS, keys.OTHER_IDS }, worker_of },
+    { "constraints", { keys.CONSTRAINT_IDS } },
+    { "schedules", { keys.SCHEDULE_IDS } },
+    { "tags", { keys.TAG_NAMES } },
+    { "groups", { keys.FAILED_GROUPS } },
+  }
+end
 
 --- The first hits of a kind, and whether there may be more.
 local function hits_of(kind, text, count)
@@ -91,7 +93,7 @@ end
 ---@return string map
 function M.encode(text, count)
   local found, more = {}, {}
-  for _, kind in ipairs(KINDS) do
+  for _, kind in ipairs(kinds()) do
     local things, is_cut = hits_of(kind, text, count)
     found[kind[1]] = things
     more[#more + 1] = is_cut and kind[1] or nil
