@@ -171,9 +171,7 @@ end
 ---@param what string its set
 ---@param first_ms number?
 local function check_bound(what, queue, field, first_ms)
-  -- After a change of settings all leases are checked.
-  local bound = math.min(queue[field], field == queues.DUE_RUNNING and due_ms(due.REVIEW) or meta.NONE)
-  findings.expect_bound("set " .. what .. ":" .. queue[queues.NAME], bound, first_ms)
+  findings.expect_bound("set " .. what .. ":" .. queue[queues.NAME], queue[field], first_ms)
 end
 
 local function check_queue(name)

@@ -119,7 +119,7 @@ FAILURE = [field("reason", "other|timeout"), field("should_retry", "flag"), fiel
            field("message", "message"), field("group", "name")]  # fmt: skip
 NOTES = [field("progress", "Progress"), field("message", "message")]
 OWN_SETTINGS = [
-    JOB["retry_jitter"], field("lease_grace", "number", 0, 86400), field("result_grace", "number", 0, 1e10),
+    JOB["retry_jitter"], field("result_grace", "number", 0, 1e10),
     *(field(name, "number", 0, 1e10) for name in ("retry_base", "retry_cap", "done_ttl", "error_ttl", "cancelled_ttl")),
     *(field(name, "number", 1, 1e10) for name in ("result_ttl", "late_after")),
     *(field(f"{state}_max", "integer", 0, 1e9) for state in ("done", "error", "cancelled")),
