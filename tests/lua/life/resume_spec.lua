@@ -154,7 +154,7 @@ describe("an attempt that waits for others", function()
     jq:call("finish", { worker = "worker" }, { id = other.id, token = other.token, type = "success" }, "\7",
       { id = job.id, token = job.token, type = "success", resume = { depends = { other.id } } }, msgpack.NIL)
     for _ = 1, 2 do
-      assert.are.equal("done", jq:call("result", { id = other.id })[1])
+      assert.are.equal("done", jq:call("result", other.id)[1])
     end
   end)
   it("goes together with a pick, which takes what it waits for", function()
