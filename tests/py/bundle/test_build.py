@@ -91,16 +91,6 @@ class TestNames:
             return M"""
         assert run('local m = require "jqlua.m"\nreturn m.f(1)', m=module) == b"number"
 
-    def test_built_names_avoid_every_name_in_use(self, run: Any) -> None:
-        first = "local M = {}\nfunction M.b_c() return 1 end\nlocal function b() return 3 end\n"
-        first += "function M.b() local F, F_2, n, v = 10, 1, 2, 3 return F + b() end\nreturn M"
-        second = "local M = {}\nfunction M.c() return 2 end\nreturn M"
-        script = """local a = require "jqlua.a"
-            local x = require "jqlua.a_b"
-            local a_b_c, a_b_c_2 = 100, 200
-            return { a.b_c(), x.c(), a.b(), a_b_c, a_b_c_2 }"""
-        assert run(script, a=first, a_b=second) == [1, 2, 13, 100, 200]
-
 
 class TestConstants:
     def test_constants_stand_where_they_are_used(self, built: Built) -> None:
