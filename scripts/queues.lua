@@ -17,14 +17,14 @@ local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
 local page = require "jqlua.find.page"
 local queues = require "jqlua.queue.queues"
-local queuedoc = require "jqlua.find.queuedoc"
+local queue_status = require "jqlua.find.queue_status"
 
 local spec = arguments.spec(HEAD)
 
 ---@return string? map nil if unknown
 local function document(name)
   local queue = queues.load(name)
-  return not queue[queues.IS_NEW] and queuedoc.encode_status(queue, spec.minutes, spec.held) or nil
+  return not queue[queues.IS_NEW] and queue_status.encode(queue, spec.minutes, spec.held) or nil
 end
 
 return page.listing(keys.QUEUE_NAMES, spec, document, { named = "names", price = budget.RECORD })

@@ -165,8 +165,7 @@ def _schedules_table(found: Rows) -> show.Table:
         following: Any = ("paused", "yellow") if one.get("paused") else ("never", "red")
         if one.get("next_ms") and not one.get("paused"):
             following = show.when(one["next_ms"])
-        offset = f"UTC{one['utc_offset'] / 60:+g} h" if one.get("utc_offset") else ""
-        clocks = one.get("timezone") or one.get("tz") or offset
+        clocks = one.get("timezone") or one.get("tz") or "UTC"
         rhythm = f"every {show.duration(one['every'])}" if one.get("every") else f"{one.get('cron')} {clocks}"
         rows.append({**one, "rhythm": rhythm, "name": one["job"]["name"], "following": following})
     columns = "SCHEDULE~=id|WHEN~=rhythm|JOB~=name|MADE>=made|LAST=last_ms|NEXT=following"

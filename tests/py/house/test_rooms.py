@@ -19,8 +19,8 @@ PACKAGE = ROOT / "python/jqmaster"
 # lines that it may have.
 FLOORS: dict[str, dict[str, int]] = {
     "for people": {"__main__": 20, "cli": 2540, "testing": 140},
-    "for programs": {"client": 3160, "worker": 2440},
-    "the server": {"server": 6010},
+    "for programs": {"client": 3140, "worker": 2440},
+    "the server": {"server": 6020},
     "the engine's hand": {
         "cluster": 1340,
         "engine": 3090,
