@@ -36,28 +36,32 @@ local function due_ms(member)
   return tonumber(call("ZSCORE", keys.DUE, member) or meta.NONE)
 end
 
--- Indexes of jobs, by the kind of their keys: the keys' prefix; `of`, which says the names behind it where a job
--- belongs, each with its score, or true for any; and the list that all these names stand in.
+local function key_of(kind, name)
+  return KEYS[1] .. ":" .. kind .. ":" .. name
+end
+
+-- Indexes of jobs, by the kind of their keys: `of` says the names behind it where a job belongs, each with its score, or
+-- true for any; `list` is the key that all these names stand in.
 local INDEXES = {
-  y = { prefix = keys.EXPIRING, of = function(job)
+  y = { of = function(job)
     local may_expire = states.is_of(job[jobs.STATE], states.WAITING) and job[jobs.ATTEMPT] == 0
     return { [job[jobs.QUEUE]] = may_expire and jobs.copy_options(job).expires_ms or nil }
   end },
-  lane = { prefix = keys.LANE, of = function(job)
+  lane = { of = function(job)
     local units = job[jobs.STATE] == states.IN_LANE and job_units.of(job)
     return units and { [units[job_units.LANE]] = job[jobs.PRIORITY] } or {}
   end },
-  held = { prefix = keys.HELD, of = function(job)
+  held = { of = function(job)
     return jobs.has(job, jobs.HELD) and { [job[jobs.WORKER]] = true } or {}
   end },
-  tagged = { prefix = keys.TAGGED, list = keys.TAG_NAMES, of = function(job)
+  tagged = { list = "tag-names", of = function(job)
     local names = {}
     for _, tag in ipairs(jobs.copy_options(job).tags or {}) do
       names[tag] = true
     end
     return names
   end },
-  failed = { prefix = keys.FAILED, list = keys.FAILED_GROUPS, of = function(job)
+  failed = { list = "failed-groups", of = function(job)
     local is_error = job[jobs.STATE] == states.ERROR
     return is_error and { [failure_groups.group_of(call("GET", keys.EXTRA .. job[jobs.ID]))] = true } or {}
   end },
@@ -67,7 +71,7 @@ local INDEXES = {
 local function index_of(kind)
   local is_ready = kind == states.QUEUED or kind == states.IN_LANE
   return INDEXES[kind] or #kind == 1 and states.is_of(kind, states.SETS) and {
-    prefix = keys.SET .. kind .. ":", list = keys.QUEUE_NAMES, of = function(job)
+    list = "queue-names", of = function(job)
       local belongs = states.set_of(job[jobs.STATE]) == kind
       return { [job[jobs.QUEUE]] = belongs and (not is_ready or job[jobs.PRIORITY]) or nil }
     end,
@@ -77,31 +81,28 @@ end
 --- What an index holds must belong there.
 local function check_index(index, kind, name)
   local key = kind .. ":" .. name
-  for _, id in ipairs(findings.members(index.prefix .. name)) do
+  for _, id in ipairs(findings.members(key_of(kind, name))) do
     local job = jobs.read(id)
     expect(job and index.of(job)[name], "set", key, "holds", id, "which",
       job and "does not belong there: it is " .. states.name(job[jobs.STATE]) or "has no record")
   end
-  expect(not index.list or has(index.list, name), "set", key, "is missing among the names")
+  expect(not index.list or has(KEYS[1] .. ":" .. index.list, name), "set", key, "is missing among the names")
 end
 
---- By a kind of keys the prefix of what must be there for each.
-local OWNERS = {
-  j = keys.ARGUMENT, a = keys.JOB, o = keys.JOB, x = keys.JOB, ["waits-for"] = keys.JOB, starts = keys.KEY,
-  settings = keys.QUEUE,
-}
+--- By a kind of keys the kind of what must be there for each.
+local OWNERS = { j = "a", a = "j", o = "j", x = "j", ["waits-for"] = "j", starts = "key", settings = "queue" }
 
---- By lists of names, the prefix of what must be there for each name.
-local LISTS = { tags = keys.TAGGED, ["tag-names"] = keys.TAGGED, ["failed-groups"] = keys.FAILED }
+--- By lists of names, the kind of key that must be there for each name.
+local LISTS = { tags = "tagged", ["tag-names"] = "tagged", ["failed-groups"] = "failed" }
 
---- Whether what is indexed by a job's flags is there.
-local FLAGS = { [jobs.HAS_OUTCOME] = keys.OUTCOME, [jobs.HAS_EXTRA] = keys.EXTRA }
+--- By flags of a job, the kind of key that it then has.
+local FLAGS = { [jobs.HAS_OUTCOME] = "o", [jobs.HAS_EXTRA] = "x" }
 
 --- What belongs in an index must be there.
 local function check_in(job, kind)
   local index, id = index_of(kind), job[jobs.ID]
   for name, score in pairs(index.of(job)) do
-    local actual = tonumber(call("ZSCORE", index.prefix .. name, id) or nil)
+    local actual = tonumber(call("ZSCORE", key_of(kind, name), id) or nil)
     expect(actual, "job", id, "is missing in set", kind .. ":" .. name)
     expect(not actual or score == true or score == actual, "job", id, "has", tostring(score), "and score",
       tostring(actual))
@@ -122,8 +123,8 @@ local function check_job(id)
   for kind in pairs(INDEXES) do
     check_in(job, kind)
   end
-  for flag, prefix in pairs(FLAGS) do
-    expect(is_there(prefix .. id) == jobs.has(job, flag), "job", id, "has a wrong flag of key", prefix:sub(-2) .. id)
+  for flag, kind in pairs(FLAGS) do
+    expect(is_there(key_of(kind, id)) == jobs.has(job, flag), "job", id, "has a wrong flag of key", kind .. ":" .. id)
   end
   local is_laned = job[jobs.UNITS] ~= ""
   expect(is_laned == jobs.has(job, jobs.LANED), "job", id, "has a wrong lane flag")
@@ -286,10 +287,10 @@ function M.key(name)
     check_index(index, kind, rest)
   end
   if OWNERS[kind] then
-    expect(is_there(OWNERS[kind] .. rest), "key", name, "is of nothing that is there")
+    expect(is_there(key_of(OWNERS[kind], rest)), "key", name, "is of nothing that is there")
   end
   for _, listed in ipairs(LISTS[name] and findings.members(KEYS[1] .. ":" .. name) or {}) do
-    expect(is_there(LISTS[name] .. listed), "name", listed, "is listed and has no jobs")
+    expect(is_there(key_of(LISTS[name], listed)), "name", listed, "is listed and has no jobs")
   end
   if CHECKS[kind] then
     CHECKS[kind](rest)

@@ -231,7 +231,6 @@ class PlainOperations:
         self,
         names: Sequence[str] | None = ...,
         minutes: int | None = ...,
-        held: int | None = ...,
         cursor: str | None = ...,
         count: int | None = ...,
     ) -> Page:

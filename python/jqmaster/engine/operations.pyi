@@ -250,7 +250,6 @@ class CallsByName(Calling):
         self,
         names: Sequence[str] | None = ...,
         minutes: int | None = ...,
-        held: int | None = ...,
         cursor: str | None = ...,
         count: int | None = ...,
     ) -> Page:

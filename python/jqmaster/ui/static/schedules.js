@@ -69,7 +69,12 @@ async function edit(old) {
         hint: 'name, queue, priority, max_retry, … as for enqueueing',
       },
       { name: 'argument', label: 'Argument', type: 'json', rows: 4, value: old?.argument },
-      { name: 'catch_up', label: 'One job for what was missed in a gap', type: 'checkbox', value: old?.catch_up ?? true },
+      {
+        name: 'catch_up',
+        label: 'One job for what was missed in a gap',
+        type: 'checkbox',
+        value: old?.catch_up ?? true,
+      },
       { name: 'paused', label: 'Paused', type: 'checkbox', value: old?.paused },
     ],
     submit: ({ id = old?.id, ...values }) =>
@@ -211,7 +216,10 @@ export function Schedule({ params: { id } }) {
       <${Section} title="What it says"><${Facts} pairs=${[
         ['When', html`<${When} of=${one} />`],
         ['Job', html`<${Job} of=${one} />`],
-        ['After a gap', one.catch_up === false ? 'no job for moments over a minute ago' : 'one job for all that was missed'],
+        [
+          'After a gap',
+          one.catch_up === false ? 'no job for moments over a minute ago' : 'one job for all that was missed',
+        ],
         ['Made', made(one)],
       ]} /><//>
       <${Section} title="Next">${
