@@ -25,7 +25,7 @@ FLOORS: dict[str, dict[str, int]] = {
         "cluster": 1330,
         "engine": 3100,
         "connection": 1850,
-        "bundle": 770,
+        "bundle": 780,
         "manifest": 860,
         "errors": 210,
     },
