@@ -28,7 +28,7 @@ def test_which_customer_is_full_and_what_another_limit_would_do(ui: Ui) -> None:
     expect(ui.dialog).to_contain_text(said)
     ui.button("Replace").click()
     ui.told("busy is changed.")
-    assert ui.server.get("/constraint/busy")["concurrency"] == 5
+    assert ui.server.get("/constraints?ids=busy")["constraints"][0]["concurrency"] == 5
     ui.page.keyboard.press("Control+z")
     ui.told("Undone.")
     expect(row).to_contain_text("2 at once")
@@ -40,7 +40,7 @@ def test_which_customer_is_full_and_what_another_limit_would_do(ui: Ui) -> None:
     ui.told("busy is deleted.")
     ui.button("Undo").last.click()
     expect(row).to_contain_text("2 at once")
-    assert ui.server.get("/constraint/busy")["match"] == {"queue": "busy"}
+    assert ui.server.get("/constraints?ids=busy")["constraints"][0]["match"] == {"queue": "busy"}
 
     ui.server.pick("busy", count=20)
     row.get_by_role("link", name="acme").click()

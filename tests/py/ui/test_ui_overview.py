@@ -21,7 +21,7 @@ def tile(ui: Ui, name: str) -> Locator:
 def data(server: Server) -> None:
     """Before anybody looks: what was looked at rests for half a minute."""
     server.enqueue("stands", 2)
-    server.call("POST", "/queue/stands/pause")
+    server.call("POST", "/queue/stands", {"paused": True})
     server.call("PUT", "/constraint/two", {"match": {"name": "held"}, "concurrency": 2})
     server.call("POST", "/queue/held", {"set": {"late_after": 1000}})
     server.enqueue("held", 3, timeout=3600)

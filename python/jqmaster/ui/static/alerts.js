@@ -1,6 +1,6 @@
 // What is wrong now, the worst first: each alert with what may help at once, and a link to where it is looked into. And what
 // masters do to many jobs.
-import { api, path, withQuery } from './api.js';
+import { api, path, toJob, withQuery } from './api.js';
 import { count, now } from './format.js';
 import { act } from './forms.js';
 import { Ago, Badge, Button, linked, takeJobs, toLimit, toQueue } from './parts.js';
@@ -26,8 +26,8 @@ const retryAll = ({ group, queue }) =>
 
 // By kind: what helps once the cause is known, in a word, and how that is done.
 const HELP = {
-  paused: ['Resume', ({ queue }) => act(() => api.post(path`/queue/${queue}/resume`), `${queue} is resumed.`)],
-  blocked: ['Retry', ({ job }) => act(() => api.post(path`/job/${job}/retry`), 'It is in the queue again.')],
+  paused: ['Resume', ({ queue }) => act(() => api.post(toQueue(queue), { paused: false }), `${queue} is resumed.`)],
+  blocked: ['Retry', ({ job }) => act(() => toJob('/jobs/retry', { ids: [job] }), 'It is in the queue again.')],
   hung: ['Take jobs…', ({ queue, worker }) => takeJobs({ queue, worker }, `${worker}, of ${queue}`)],
   failing: ['Retry all…', retryAll],
   new_failures: ['Retry all…', retryAll],
@@ -92,7 +92,7 @@ const LOOK_MS = 3000;
 const FAILED_SHOWN_MS = 600000;
 const DOES = { discard: 'Discarding', cancel: 'Cancelling', retry: 'Retrying' };
 
-const stop = (id) => api.post(path`/bulk/${id}/stop`);
+const stop = (id) => api.post('/bulk', { id, stop: true });
 
 function Bulk({ bulk, reload }) {
   const { total, changed, where } = bulk;

@@ -169,7 +169,7 @@ export function Failures() {
   const look = async (period, signal) => {
     const [{ stats }, { found }] = await Promise.all([
       api.get('/stats', period, { signal }),
-      all('/stats/series', period, { signal }),
+      all('/stats', { ...period, series: 1 }, { signal }),
     ]);
     return { stats, kinds: worst(found) };
   };

@@ -1,5 +1,5 @@
 // How a limit is made, changed, put on hold and deleted, with what that would do.
-import { api, stringify } from './api.js';
+import { api, only, stringify } from './api.js';
 import { count, cut, jobs } from './format.js';
 import { act, confirm, fault, form, toast } from './forms.js';
 import { at, inWords, isWhole, paths } from './limits.js';
@@ -83,7 +83,9 @@ async function tried(values, old) {
   return [
     `${jobs(found.length)} of the newest ${count(looked)} match${keys ? `, under ${count(keys)} ${keys === 1 ? 'key' : 'keys'}` : ''}.`,
     ...lost.map(([where, none]) => `${where} leads nowhere in ${count(none)} of them.`),
-    old && values.concurrency ? foretold(await api.get(at(old.id), { busiest: 100 }), values.concurrency) : '',
+    old && values.concurrency
+      ? foretold(await only('/constraints', { ids: old.id, busiest: 100 }), values.concurrency)
+      : '',
   ].join(' ');
 }
 
@@ -143,7 +145,7 @@ export function edit(old) {
     submit: async ({ id = old?.id, ...values }) => {
       const body = spec(values);
       if (id !== agreed) {
-        before = await api.get(at(id)).catch((problem) => {
+        before = await only('/constraints', { ids: id }).catch((problem) => {
           if (problem.status !== 404) throw problem;
           return null;
         });

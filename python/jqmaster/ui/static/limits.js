@@ -1,6 +1,6 @@
 // Limits, the fullest first: how much of each is in use, what it holds and under which keys, and how to change that.
 import { AlertsOf } from './alerts.js';
-import { all, api, path, stringify, withQuery } from './api.js';
+import { all, api, only, path, stringify, withQuery } from './api.js';
 import { count, cut, duration, jobs } from './format.js';
 import {
   Badge,
@@ -282,7 +282,10 @@ const factsOf = (limit) => [
 
 export function Limit({ params: { id } }) {
   const [{ find = '' }] = useQuery();
-  const state = useData((signal) => api.get(at(id), { busiest: BUSIEST }, { signal }), { ms: 3000, deps: [id] });
+  const state = useData((signal) => only('/constraints', { ids: id, busiest: BUSIEST }, { signal }), {
+    ms: 3000,
+    deps: [id],
+  });
   const { data: limit, reload } = state;
   const drop = async () => (await remove(limit)) && navigate('/limits');
   const actions = limit && [

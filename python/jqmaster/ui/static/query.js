@@ -1,6 +1,6 @@
 // Which jobs are meant: a line such as `queue:mail customer.id:acme worker:mail-1 slower:30s "no host"`, as the API wants it, in words, and completed; and what can be done to them. Python reads such lines as well (engine/queryline.py);
 // tests/js/querylines.json holds both to it.
-import { all, api, path, stringify } from './api.js';
+import { all, only, stringify } from './api.js';
 import { duration, moment, now } from './format.js';
 import { STATES, WAITING } from './parts.js';
 
@@ -37,7 +37,7 @@ export const isCounted = (where) => Object.keys(where).every((name) => name === 
 /** Jobs by state, of a queue or of all; null where there are too many queues. */
 export async function countStates(queue, signal) {
   if (queue) {
-    const one = await api.get(path`/queue/${queue}`, {}, { signal }).catch((problem) => {
+    const one = await only('/queues', { names: queue }, { signal }).catch((problem) => {
       if (problem.status !== 404) throw problem;
       return {};
     });

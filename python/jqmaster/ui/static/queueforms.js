@@ -11,7 +11,7 @@ export const limit = (queue) =>
     title: `How many jobs may wait in ${queue.name}`,
     body: 'Enqueueing beyond it is refused. 0: no limit.',
     fields: [{ name: 'max_waiting', label: 'Waiting jobs', type: 'number', value: queue.max_waiting, required: true }],
-    submit: (values) => api.patch(toQueue(queue.name), values),
+    submit: (values) => api.post(toQueue(queue.name), { known: true, ...values }),
   });
 
 export function purge(queue) {
@@ -37,7 +37,7 @@ export function purge(queue) {
       if (typed !== queue.name) throw fault('typed', 'This is not its name.');
       const states = status.split(',');
       const where = { queue: queue.name, status: states };
-      return api.post('/bulks', { what: 'discard', where, total: sumOf(queue, states) });
+      return api.post('/bulk', { what: 'discard', where, total: sumOf(queue, states) });
     },
   });
 }
@@ -53,7 +53,7 @@ export async function forget(queue) {
 
 /** Settings of its own; an empty field: as the namespace has it. */
 export async function ownSettings(queue) {
-  const settings = await api.get('/config', { describe: true });
+  const settings = await api.post('/config', { describe: true });
   const own = queue.settings || {};
   return form({
     title: `Settings of ${queue.name}`,
@@ -74,7 +74,7 @@ export async function ownSettings(queue) {
       const unset = Object.keys(own).filter((name) => !(name in values));
       const body = { ...(Object.keys(values).length ? { set: values } : {}), ...(unset.length ? { unset } : {}) };
       if (!Object.keys(body).length) return true;
-      return api.patch(toQueue(queue.name), body).catch((problem) => {
+      return api.post(toQueue(queue.name), { known: true, ...body }).catch((problem) => {
         throw Object.assign(problem, { field: problem.field?.replace(/^set\./, '') });
       });
     },

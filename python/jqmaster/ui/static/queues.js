@@ -1,6 +1,6 @@
 // Queues: how they do, in figures and words, all of them in order, one with why it waits, and what can be done with it.
 import { AlertsOf, Bulks } from './alerts.js';
-import { all, api, boundTo, path, withQuery } from './api.js';
+import { all, api, boundTo, only, withQuery } from './api.js';
 import { Chart, spread, useStatistics, waits } from './chart.js';
 import { brief, count, cut, duration, jobs } from './format.js';
 import { act, toast } from './forms.js';
@@ -50,8 +50,8 @@ const CAUSES = {
 /** A key that is bound to queues cannot list all: the overview names those with most to do. */
 async function bound(signal) {
   const { queues } = await api.get('/overview', {}, { signal });
-  const ask = (name) => api.get(toQueue(name), { minutes: MINUTES }, { signal });
-  return { queues: await Promise.all(queues.top.map(ask)), more: queues.count > queues.top.length };
+  const top = await api.get('/queues', { names: queues.top, minutes: MINUTES }, { signal });
+  return { queues: top.queues, more: queues.count > queues.top.length };
 }
 
 /** → {queues, more: whether there are others} */
@@ -95,7 +95,7 @@ export function ranked(queues, by, { turned = false, text = '' } = {}) {
 
 const pause = (queue) =>
   act(
-    () => api.post(path`/queue/${queue.name}/${queue.paused ? 'resume' : 'pause'}`),
+    () => api.post(toQueue(queue.name), { paused: !queue.paused }),
     queue.paused ? `${queue.name} goes on.` : `${queue.name} is paused: it takes jobs and starts none.`,
   );
 
@@ -321,7 +321,7 @@ function Statistics({ name }) {
     const asked = { ...period, queue: name, brief: 1 };
     const [{ stats }, { series }] = await Promise.all([
       api.get('/stats', asked, { signal }),
-      api.get('/stats/series', { ...asked, count: 100 }, { signal }),
+      api.get('/stats', { ...asked, series: 1, count: 100 }, { signal }),
     ]);
     return { stats, series };
   };
@@ -331,7 +331,7 @@ function Statistics({ name }) {
     <${Section} title="Names"><${Table} label="Names of jobs" columns=${NAMES} rows=${series} rowKey=${(one) => one.name} empty=${empty} /><//>`}<//>`;
 }
 
-const level = ({ by, weights }) =>
+const sharing = ({ by, weights }) =>
   html`<div><code>${String(by)}</code> <span class="muted">${Object.entries(weights || {})
     .slice(0, 8)
     .map(([value, weight]) => `${value}: ${weight}`)
@@ -346,7 +346,7 @@ function Settings({ queue }) {
     ['Workers', html`<${Link} to=${workersOf(queue)}>${count(queue.workers)} that are listed<//>`],
     ['May wait', queue.max_waiting ? waiting : 'any number'],
     ['Own settings', own.length ? own : 'none'],
-    ['Fair by', queue.fair ? queue.fair.map(level) : '–'],
+    ['Fair by', queue.fair ? sharing(queue.fair) : '–'],
   ]} /><//>`;
 }
 
@@ -377,7 +377,7 @@ function Tiles({ queue }) {
 }
 
 export function Queue({ params: { name } }) {
-  const load = (signal) => api.get(toQueue(name), { minutes: MINUTES }, { signal });
+  const load = (signal) => only('/queues', { names: name, minutes: MINUTES }, { signal });
   const found = useData(load, { ms: 3000, deps: [name] });
   const change = (queue) => async (step, text) => {
     if ((await step(queue)) && text) toast(text);

@@ -1,5 +1,5 @@
 // Recurring jobs: when they come next, what became of the last ones, and what can be done with them.
-import { api, path } from './api.js';
+import { api, only, path } from './api.js';
 import { count, duration, moment } from './format.js';
 import { act, confirm, form, toast } from './forms.js';
 import {
@@ -66,11 +66,11 @@ function edit(old, reload) {
       more('paused', 'Paused', { type: 'checkbox' }),
     ],
     submit: async ({ id = old?.id, ...values }) => {
-      await api.put(to(id), values).catch((problem) => {
+      await api.post(to(id), values).catch((problem) => {
         throw Object.assign(problem, { field: problem.field?.startsWith('job') ? 'job' : problem.field });
       });
-      const { next = [] } = await api.get(to(id), { next: 3 });
-      const undo = () => (old ? api.put(to(id), settable(old)) : api.delete(to(id)));
+      const { next = [] } = await only('/schedules', { ids: id, next: 3 });
+      const undo = () => (old ? api.post(to(id), settable(old)) : api.delete(to(id)));
       const moments = next.map((ms) => moment(ms)).join(', ') || 'never';
       toast(`${id} is in force. Its next moments: ${moments}.`, 'ok', { undo: () => undo().then(reload) });
     },
@@ -79,13 +79,13 @@ function edit(old, reload) {
 
 const run = (one) =>
   act(
-    () => api.post(`${to(one.id)}/run`),
+    () => api.post(to(one.id), { run: true }),
     ({ job_id: id, created }) =>
       created ? `${one.id} runs now: job ${id}.` : `${one.id}: job ${id} has its unique key already.`,
   );
 
 function pause(one, reload) {
-  const put = (paused) => api.put(to(one.id), { ...settable(one), paused });
+  const put = (paused) => api.post(to(one.id), { ...settable(one), paused });
   return act(() => put(!one.paused), one.paused ? `${one.id} goes on.` : `${one.id} is paused.`, {
     undo: () => put(one.paused).then(reload),
   });
@@ -93,7 +93,7 @@ function pause(one, reload) {
 
 async function remove(one, reload) {
   const isSure = await confirm({ title: `Delete ${one.id}?`, action: 'Delete', body: 'Jobs that it has made stay.' });
-  const undo = () => api.put(to(one.id), settable(one)).then(reload);
+  const undo = () => api.post(to(one.id), settable(one)).then(reload);
   return isSure && act(() => api.delete(to(one.id)), `${one.id} is deleted.`, { undo });
 }
 
@@ -173,7 +173,7 @@ const RUNS = [
 ];
 
 export function Schedule({ params: { id } }) {
-  const load = (signal) => api.get(to(id), { next: 10, runs: 20 }, { signal });
+  const load = (signal) => only('/schedules', { ids: id, next: 10, runs: 20 }, { signal });
   const state = useData(load, { ms: 5000, deps: [id] });
   const title = html`<span class="crumb"><${Link} to="/schedules">Schedules<//> / </span>${id} `;
   return html`<${Loaded} of=${state}>${(one) => html`
