@@ -129,7 +129,7 @@ export const api = {
 /** The one that a list is asked for: only('/queues', {names: name}). Throws a 404 where there is none. */
 export async function only(where, query, options) {
   const [found] = Object.values(await api.get(where, query, options))[0];
-  if (!found) throw new ApiError(404, 'NOTFOUND', `There is no ${query.names || query.ids}.`);
+  if (!found) throw new ApiError(404, 'NOTFOUND', `no such ${where.slice(1, -1)}: ${query.names || query.ids}`);
   return found;
 }
 
