@@ -9,8 +9,7 @@
 -- @flags  read
 -- @role   viewer
 -- @over   name
--- @http   GET /queues (minutes, cursor, count)
--- @http   GET /queue/{names[0]} (minutes)
+-- @http   GET /queues
 local arguments = require "jqlua.base.arguments"
 local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"

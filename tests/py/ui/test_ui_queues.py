@@ -20,7 +20,7 @@ def filled(server: Server) -> Iterator[Server]:
     server.enqueue("held", 5)
     server.enqueue("unserved", 773)
     server.enqueue("stopped", 2)
-    server.call("POST", "/queue/stopped/pause")
+    server.call("POST", "/queue/stopped", {"paused": True})
     server.enqueue("fine", 3)
     server.enqueue("other", queue="fine")
     for job in server.pick("fine", count=3):
