@@ -43,8 +43,8 @@ call GET "/job/$job/result"
 echo
 
 # Every morning at half past eight, and when the next two times are.
-call PUT /schedule/morning '{"cron": "30 8 * * *", "timezone": "Europe/Berlin", "job": {"name": "add"}, "argument": [1, 2]}' >/dev/null
-call GET '/schedule/morning?next=2'
+call POST /schedule/morning '{"cron": "30 8 * * *", "timezone": "Europe/Berlin", "job": {"name": "add"}, "argument": [1, 2]}' >/dev/null
+call GET '/schedules?ids=morning&next=2'
 echo
 call DELETE /schedule/morning
 
@@ -53,7 +53,7 @@ job=$(enqueue '{"name": "call-partner", "argument": {"partner": "bob", "closed":
 call GET "/job/$job/polling?timeout=10" >/dev/null
 call GET /failures
 echo
-call DELETE "/job/$job/record" >/dev/null
+call POST /jobs/discard "{\"ids\": [\"$job\"]}" >/dev/null
 
 # How many jobs there were today, and how long they waited and ran.
 call GET '/stats?by=day&name=add'

@@ -204,6 +204,7 @@ def check(sent: list[Sent], handles: list[Any]) -> str | None:
             again += job["attempt"] > each.failures + (each.status == "done")
     if again > 2 * CONCURRENCY:  # more than the killed worker held, with what it had not reported yet
         problems.append(f"{again} jobs ran more often than they had to")
+    problems += [f"audit: {problem}" for problem in jq.each("audit")]
     problems += check_limit([job for job in jobs if job and job["name"] == "report"])
     if problems:
         return "\n".join(["These are NOT as they should be:", *problems[:20]])

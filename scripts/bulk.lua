@@ -22,8 +22,7 @@
 -- @role   operator
 -- @role   server with holder
 -- @over   first
--- @http   POST /bulks (what!, where!, total, force, dependents, queue)
--- @http   POST /bulk/{id}/stop (stop=true)
+-- @http   POST /bulk
 local arguments = require "jqlua.base.arguments"
 local fields = require "jqlua.base.fields"
 local check = require "jqlua.base.check"

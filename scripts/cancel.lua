@@ -22,7 +22,6 @@
 -- @role   pusher, operator
 -- @over   jobs
 -- @http   POST /jobs/cancel
--- @http   DELETE /job/{ids[0]} (force, dependents)
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local jobs = require "jqlua.job.jobs"

@@ -10,8 +10,7 @@
 -- @flags  write
 -- @role   pusher, operator
 -- @over   jobs
--- @http   POST /jobs/change (jobs)
--- @http   PATCH /job/{jobs[0].id} jobs[0]
+-- @http   POST /jobs/change
 local check = require "jqlua.base.check"
 local batch = require "jqlua.base.batch"
 local change = require "jqlua.life.change"

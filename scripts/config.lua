@@ -12,8 +12,7 @@
 -- @role   admin with set, unset
 -- @bound  any
 -- @over   all
--- @http   GET /config (describe)
--- @http   PATCH /config (set, unset)
+-- @http   POST /config
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"

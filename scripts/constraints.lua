@@ -9,8 +9,7 @@
 -- @flags  read
 -- @role   viewer
 -- @over   name
--- @http   GET /constraints (busiest, cursor, count)
--- @http   GET /constraint/{ids[0]} (busiest)
+-- @http   GET /constraints
 local arguments = require "jqlua.base.arguments"
 local constraints = require "jqlua.limits.constraints"
 local constraintdoc = require "jqlua.limits.constraintdoc"

@@ -17,8 +17,6 @@
 -- @role   operator
 -- @over   jobs
 -- @http   POST /jobs/discard
--- @http   DELETE /job/{ids[0]}/record ()
--- @http   DELETE /queue/{where.queue}/jobs (where.status:queued,scheduled,blocked,retrying, cursor, count)
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local removal = require "jqlua.life.removal"

@@ -8,14 +8,7 @@
 -- @flags  write
 -- @role   pusher
 -- @over   enqueue
--- @http   POST /job jobs[0] -> {job_id: job} 201 200
--- @header Idempotency-Key = request  a token of 1 to 200 bytes
--- @header traceparent  W3C Trace Context, with `tracestate`: carried to the worker
--- @header tracestate   see `traceparent`
--- @http   POST /jobs (jobs, request) -> {job_ids: list<job>, created: list<flag>} 201 200
--- @header Idempotency-Key = request  a token of 1 to 200 bytes
--- @header traceparent  W3C Trace Context, with `tracestate`: carried to the worker
--- @header tracestate   see `traceparent`
+-- @http   POST /jobs
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"

@@ -9,7 +9,6 @@
 -- @flags  read
 -- @role   admin
 -- @over   none
--- @http   GET /export () -> records
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local exporting = require "jqlua.upkeep.exporting"

@@ -16,8 +16,7 @@
 -- @role   worker
 -- @bound  any
 -- @over   finish
--- @http   POST /done (worker, outcomes!, pick) -> Finished
--- @header worker-id = worker  the id from `POST /worker`; to pull, any name will do
+-- @http   POST /done
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local continuation = require "jqlua.life.continuation"

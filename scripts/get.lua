@@ -7,7 +7,6 @@
 -- @flags  read
 -- @role   viewer, pusher
 -- @over   jobs
--- @http   GET /job/{ids[0]} -> Job
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
 local jobs = require "jqlua.job.jobs"

@@ -14,7 +14,6 @@
 -- @once
 -- @role   admin
 -- @over   all
--- @http   POST /keys (name, roles, queues, ttl, rate) -> NewKey 201
 local apikeys = require "jqlua.access.apikeys"
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"

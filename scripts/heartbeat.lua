@@ -7,7 +7,7 @@
 -- @arg    control    flag?                 what is asked of the worker as well: quiet, stop or ""
 -- @arg    arguments  list<value>?          arguments for next attempts, which notes name by their place
 -- @argv   spec, arguments...
--- @reply  states
+-- @reply  states jobs
 -- @reply  {jobs: states, request: text} with control
 -- @errors INVALID field, NOTFOUND worker
 -- @flags  drain
@@ -15,16 +15,13 @@
 -- @role   worker
 -- @bound  any
 -- @over   heartbeat
--- @http   POST /worker/heartbeat (worker, jobs, arguments, control=true) -> Beat
--- @header worker-id = worker  the id from `POST /worker`; to pull, any name will do
+-- @http   POST /worker/heartbeat
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local failure = require "jqlua.life.failure"
 local notes = require "jqlua.life.notes"
 local held_jobs = require "jqlua.life.held_jobs"
 local jobs = require "jqlua.job.jobs"
-local queues = require "jqlua.queue.queues"
-local settings = require "jqlua.settings.settings"
 local attempts = require "jqlua.life.attempts"
 local pulse = require "jqlua.life.pulse"
 local transition = require "jqlua.life.transition"
@@ -44,17 +41,15 @@ local answers = {}
 for i, pair in ipairs(spec.jobs) do
   local job = jobs.read(pair[1])
   if job and attempts.is_running(job, pair[2]) then
-    local queue = queues.load(job[jobs.QUEUE])
     local left_ms = attempts.renew(job)
-    local is_over = left_ms + settings.at(settings.LEASE_GRACE, queue) * 1000 <= 0
+    local is_over = left_ms <= 0
     if pair[3] and not is_over then
       notes.write(job, pair[3])
     end
     if is_over then
       failure.lapse(job)
     end
-    -- Beyond max_runtime it can still be finished, within the grace.
-    answers[i] = is_over and "LOST" or math.max(0, left_ms)
+    answers[i] = is_over and "LOST" or left_ms
   else
     answers[i] = job and attempts.how_ended(job, pair[2]) == jobs.TAKEN and "CANCELLED" or "LOST"
   end

@@ -9,8 +9,6 @@
 -- @flags  write
 -- @role   admin
 -- @over   none
--- @http   POST /import records -> {keys: integer, complete: flag}
--- @query  namespace  text 3..66  where to; not set up yet (409)
 local check = require "jqlua.base.check"
 local importing = require "jqlua.upkeep.importing"
 local meta = require "jqlua.base.meta"

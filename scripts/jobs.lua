@@ -15,7 +15,6 @@
 -- @role   viewer
 -- @over   order
 -- @http   GET /jobs
--- @http   GET /queue/{where.queue}/jobs (where.status:queued, newest, brief, argument_max, looked, cursor, count)
 local arguments = require "jqlua.base.arguments"
 local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"

@@ -9,7 +9,7 @@
 -- @role   admin
 -- @role   server with digests
 -- @over   first
--- @http   GET /keys (cursor, count)
+-- @http   GET /keys
 local apikeys = require "jqlua.access.apikeys"
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"

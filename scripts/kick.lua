@@ -19,7 +19,6 @@
 -- @role   operator
 -- @over   jobs
 -- @http   POST /jobs/kick
--- @http   POST /job/{ids[0]}/kick (delay)
 local attempts = require "jqlua.life.attempts"
 local jobs = require "jqlua.job.jobs"
 local selection = require "jqlua.find.selection"

@@ -13,8 +13,7 @@
 -- @role   worker
 -- @role   server with wait
 -- @over   pick
--- @http   POST /pick (worker, queues, count, order, without, request) -> Picked
--- @header worker-id = worker  the id from `POST /worker`; to pull, any name will do
+-- @http   POST /pick
 -- @param  timeout  seconds? 0..300 = 0   how long to wait for a job
 local meta = require "jqlua.base.meta"
 local picker = require "jqlua.pick.picker"

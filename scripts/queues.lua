@@ -2,7 +2,6 @@
 --
 -- @arg    names    list<name>? 1..1000  those named; or
 -- @arg    minutes  integer? 1..180       with figures of this many minutes
--- @arg    held     integer? 1..1000      with what holds this many of the first jobs under constraints
 -- @arg    cursor   cursor?
 -- @arg    count    integer? 1..1000 = 100
 -- @reply  page<Queue> queues
@@ -10,8 +9,7 @@
 -- @flags  read
 -- @role   viewer
 -- @over   name
--- @http   GET /queues (minutes, held, cursor, count)
--- @http   GET /queue/{names[0]} (minutes, held)
+-- @http   GET /queues
 local arguments = require "jqlua.base.arguments"
 local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
@@ -24,7 +22,7 @@ local spec = arguments.spec(HEAD)
 ---@return string? map nil if unknown
 local function document(name)
   local queue = queues.load(name)
-  return not queue[queues.IS_NEW] and queue_status.encode(queue, spec.minutes, spec.held) or nil
+  return not queue[queues.IS_NEW] and queue_status.encode(queue, spec.minutes) or nil
 end
 
 return page.listing(keys.QUEUE_NAMES, spec, document, { named = "names", price = budget.RECORD })

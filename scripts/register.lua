@@ -22,8 +22,7 @@
 -- @role   worker
 -- @role   server with key
 -- @over   register
--- @http   POST /worker (name, queues, url, max_jobs, secrets, host, pid, version, knows, refused, announce,
---         running) 201
+-- @http   POST /worker
 local apikeys = require "jqlua.access.apikeys"
 local arguments = require "jqlua.base.arguments"
 local fields = require "jqlua.base.fields"

@@ -15,7 +15,6 @@
 -- @bound  any
 -- @over   jobs
 -- @http   POST /release
--- @header worker-id = worker  the id from `POST /worker`; to pull, any name will do
 local arguments = require "jqlua.base.arguments"
 local held_jobs = require "jqlua.life.held_jobs"
 local holding = require "jqlua.limits.holding"

@@ -7,7 +7,7 @@
 -- @flags  drain
 -- @role   pusher, viewer
 -- @over   job
--- @http   GET /job/{id}/result -> value
+-- @http   GET /job/{id}/result
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"

@@ -19,7 +19,6 @@
 -- @role   operator
 -- @over   jobs
 -- @http   POST /jobs/retry
--- @http   POST /job/{ids[0]}/retry (queue)
 local retry = require "jqlua.life.retry"
 local jobs = require "jqlua.job.jobs"
 local selection = require "jqlua.find.selection"

@@ -19,8 +19,7 @@
 -- @flags  write
 -- @role   operator
 -- @over   schedule
--- @http   PUT /schedule/{id} (job!, every, cron, timezone, tz, catch_up, paused, declared, argument)
--- @http   POST /schedule/{id}/run (run=true)
+-- @http   POST /schedule/{id}
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local schedules = require "jqlua.schedules.schedules"

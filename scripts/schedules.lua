@@ -10,8 +10,7 @@
 -- @flags  read
 -- @role   viewer
 -- @over   name
--- @http   GET /schedules (next, runs, cursor, count)
--- @http   GET /schedule/{ids[0]} (next, runs)
+-- @http   GET /schedules
 local arguments = require "jqlua.base.arguments"
 local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"

@@ -15,8 +15,7 @@
 -- @flags  read
 -- @role   viewer
 -- @over   stats
--- @http   GET /stats (by:hour, queue, name, from_ms, to_ms, brief)
--- @http   GET /stats/series (series=true, by:hour, queue, name, from_ms, to_ms, brief, cursor, count)
+-- @http   GET /stats
 local fields = require "jqlua.base.fields"
 local arguments = require "jqlua.base.arguments"
 local statisticsdoc = require "jqlua.statistics.statisticsdoc"

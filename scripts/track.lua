@@ -7,7 +7,7 @@
 -- @flags  write
 -- @role   pusher, operator
 -- @over   jobs
--- @http   POST /job/{ids[0]}/track (on)
+-- @http   POST /jobs/track
 local arguments = require "jqlua.base.arguments"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"

@@ -8,8 +8,7 @@
 -- @role   worker
 -- @bound  any
 -- @over   all
--- @http   DELETE /worker ()
--- @header worker-id = worker  the id from `POST /worker`
+-- @http   DELETE /worker/{worker}
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local departure = require "jqlua.life.departure"

@@ -7,8 +7,6 @@
 -- @flags  drain
 -- @role   viewer, pusher
 -- @over   jobs
--- @http   GET /job/{ids[0]}/polling -> Job
--- @param  timeout  seconds? 0..300 = 5  how long to wait, at most
 local awaited = require "jqlua.job.awaited"
 local arguments = require "jqlua.base.arguments"
 local batch = require "jqlua.base.batch"

@@ -7,7 +7,7 @@
 -- @role   operator
 -- @role   server with secrets
 -- @over   first
--- @http   GET /webhooks ()
+-- @http   GET /webhooks
 local arguments = require "jqlua.base.arguments"
 local registry = require "jqlua.webhooks.registry"
 

@@ -9,9 +9,7 @@
 -- @room   any
 -- @role   operator
 -- @over   all
--- @http   POST /worker/{worker}/quiet (request=quiet)
--- @http   POST /worker/{worker}/stop (request=stop)
--- @http   POST /worker/{worker}/resume (request=resume)
+-- @http   POST /worker/{worker}
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local trail = require "jqlua.access.trail"

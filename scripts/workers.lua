@@ -11,8 +11,7 @@
 -- @flags  read
 -- @role   viewer
 -- @over   name
--- @http   GET /workers (others, cursor, count)
--- @http   GET /worker/{ids[0]} ()
+-- @http   GET /workers
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
 local budget = require "jqlua.job.budget"

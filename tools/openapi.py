@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import copy
-import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ import yaml
 from jqmaster.manifest.contract import ANYBODY, SERVER, Argument, Operation, Reply, Route
 from jqmaster.manifest.manifest import operations
 from jqmaster.manifest.types import CONDITIONS, PLAIN, Type, type_of
-from jqmaster.server.http.routes import BY_HAND, OWN
+from jqmaster.server.http.routes import OWN
+from jqmaster.server.http.translate import in_query
 from jqmaster.server.http_error import STATUS
 from jqmaster.server.message import JSON, MSGPACK
 
@@ -32,8 +33,8 @@ MEDIA = {
         "text/plain; version=0.0.4; charset=utf-8", "application/openmetrics-text; version=1.0.0; charset=utf-8",
     ],
 }  # fmt: skip
-# What a body is that is one of the arguments itself, where that is not as the argument's type says.
-WHOLE = {"change": "OneJobChange", "enqueue jobs[0]": "NewJob"}
+SUCCESSES = {"enqueue_one": (201, 200), "job_events": (200, 204)}
+TRACED = ("enqueue", "enqueue_one", "finish")
 FLAG = {"type": "string", "enum": ["", "1", "true", "yes", "0", "false", "no"]}
 FAILURES = {
     400: ("Invalid", "The request is wrong; `field` names what.", ["INVALID"]),
@@ -191,42 +192,33 @@ def content(made: Schema, value: Any = None, media: Iterable[str] = (MSGPACK, JS
 
 
 def parameters(operation: Operation, route: Route) -> Iterator[dict[str, Any]]:
-    known = {one.name: one for one in operation.arguments}
     if route.place:
-        outer, _, inner = route.place.replace("[0]", "").partition(".")
-        of = known[outer].of
-        kind = CONDITIONS[inner][0] if inner in CONDITIONS else of.of.name if of.of and of.of.name else of.name
-        named = Argument(name=route.parameter, type=kind if kind in PLAIN else "job")
-        made = {"name": route.parameter, "in": "path", "required": True, "schema": schema(named.of)}
-        yield made | {"example": example(named.of)}
-    if not route.has_body and route.method in ("GET", "DELETE"):
-        for name in route.arguments:
-            outer, _, inner = name.partition(".")
-            if inner or known[outer].type == "Where":
-                for member in [inner] if inner else CONDITIONS:
-                    one = Argument(name=member, type=CONDITIONS[member][0], meaning=CONDITIONS[member][1])
-                    default = route.defaults.get(f"{outer}.{member}")
-                    yield _parameter(one, default=default)
-            else:
-                default = route.defaults.get(name)
-                yield _parameter(known[name], required=name in route.required and default is None, default=default)
-    for one in route.parameters:
-        if one.name in route.query:
-            yield _parameter(one, required=not one.optional)
-    for header in route.headers:
-        yield {
-            "name": header.name,
-            "in": "header",
-            "description": sentence(header.meaning),
-            "schema": {"type": "string"},
-        }
+        one = operation.argument(route.place)
+        made = {"name": route.place, "in": "path", "required": True, "schema": schema(one.of)}
+        yield made | {"example": example(one.of)}
+    queried, asked = operation.stand(route)
+    for name, one, outer in in_query(queried):
+        meaning = CONDITIONS[name][1] if outer else one.meaning
+        yield _parameter(replace(one, meaning=meaning), required=not (outer or one.optional))
+    if any(one.name == "body" for one in asked):
+        asked = list(operation.arguments)
+    for one in asked:
+        if one.header:
+            yield _header(one.header, one.meaning or f"instead of `{one.name}` in the body")
+    if operation.name in TRACED:
+        yield _header("traceparent", "W3C Trace Context, with `tracestate`: carried to the worker")
+        yield _header("tracestate", "see `traceparent`")
+    if operation.replies[0].type == "events":
+        yield _header("Last-Event-ID", "the id of the last event that was seen")
 
 
-def _parameter(one: Argument, *, required: bool = False, default: Any = None) -> dict[str, Any]:
+def _header(name: str, meaning: str) -> dict[str, Any]:
+    return {"name": name, "in": "header", "description": sentence(meaning), "schema": {"type": "string"}}
+
+
+def _parameter(one: Argument, *, required: bool = False) -> dict[str, Any]:
     made = of_argument(one, in_query=True)
     description = made.pop("description", "")
-    if default is not None:
-        made["default"] = default
     return {
         "name": one.name, "in": "query", **({"required": True} if required else {}),
         **({"description": description} if description else {}), "schema": made,
@@ -235,118 +227,91 @@ def _parameter(one: Argument, *, required: bool = False, default: Any = None) ->
 
 
 def body(operation: Operation, route: Route) -> dict[str, Any] | None:
-    if operation.name == "import":
-        return {"required": True, **content({}, media=MEDIA["records"])}
-    if not route.has_body:
+    _, asked = operation.stand(route)
+    if not asked:
         return None
-    known = {one.name: one for one in operation.arguments}
-    forms: list[tuple[Schema, Any]] = []
-    if route.arguments:
-        stands = [known[name] for name in route.arguments] + [
-            one for one in route.parameters if one.name not in route.query
-        ]
-        made = members({one.name: of_argument(one) for one in stands}, route.required)
-        shown = [one for one in stands if one.name in route.required] or stands[:1]
-        forms.append((made, {one.name: example(one.of) for one in shown}))
-    for whole in route.whole:
-        name = WHOLE.get(f"{operation.name} {whole}") or (WHOLE.get(operation.name) if "[" in whole else "")
-        of = type_of(name) if name else known[whole].of
-        forms.append((schema(of), example(of)))
-    made = forms[0][0] if len(forms) == 1 else {"oneOf": [one for one, _ in forms]}
-    is_required = bool(route.required or route.whole)
-    return {**({"required": True} if is_required else {}), **content(made, forms[0][1])}
+    whole = next((one for one in asked if one.name == "body"), None)
+    if whole is not None:
+        is_bytes = whole.type in MEDIA
+        made = content({}, media=MEDIA[whole.type]) if is_bytes else content(schema(whole.of), example(whole.of))
+        return {"required": True, **made}
+    required = [one for one in asked if not one.optional and not one.header]
+    properties = members({one.name: of_argument(one) for one in asked}, [one.name for one in required])
+    shown = {one.name: example(one.of) for one in required or asked[:1]}
+    return {**({"required": True} if required else {}), **content(properties, shown)}
 
 
-def answer(operation: Operation, route: Route) -> tuple[Schema | None, Any]:
+def answer(operation: Operation) -> tuple[Schema | None, Any]:
     """The schema of a success, and an example; None where there is no body."""
-    if route.answer == "events":
-        data = {"contentMediaType": "application/json", "contentSchema": schema(operation.replies[0].of)}
-        return {"type": "string", "description": "Server-sent events, each with such data.", **data}, None
-    if route.answer:
-        of = type_of(route.answer)
-        return (None, None) if of.name == "nothing" else (schema(of), example(of))
-    stands = {*route.fixed, *(re.split(r"[.\[]", one)[0] for one in (route.place, *route.arguments))}
-    told = [one for one in operation.replies if stands.intersection(one.given)]
-    if not told or not (set().union(*(one.given for one in told)) & {*route.fixed, route.place}):
-        told = [operation.replies[0], *told]
-    forms = [_of_reply(operation, route, one) for one in told]
-    if forms[0][0] is None or len(forms) == 1:
+    forms = [_of_reply(operation, one) for one in operation.replies]
+    if len(forms) == 1:
         return forms[0]
     return {"oneOf": [made for made, _ in forms]}, forms[0][1]
 
 
-def _of_reply(operation: Operation, route: Route, told: Reply) -> tuple[Schema | None, Any]:
+def _of_reply(operation: Operation, told: Reply) -> tuple[Schema | None, Any]:
     of = told.of
-    if of.name == "nothing":
-        return None, None
-    if of.name == "state" or (of.name == "states" and route.is_of_one):
-        return members({"status": {"type": "string"}}), {"status": "queued"}
-    if of.name == "states":
-        return members({told.name: schema(of)}), {told.name: ["queued", "NOTFOUND"]}
-    if of.kind in ("list", "page") and route.is_of_one:
-        assert of.of is not None
-        return schema(of.of), example(of.of)
-    if of.kind in ("list", "page"):
-        found, shown = {told.name: schema(of)}, {told.name: example(of)}
-        required = [told.name]
-        if of.kind == "page":
-            found["cursor"], shown["cursor"] = (
-                {"type": "string", "description": "Where to go on; empty at the end."},
-                "",
-            )
-            required.append("cursor")
-        if any(one.name == "looked" for one in operation.arguments):
-            found["looked"] = {"type": "integer", "minimum": 0, "description": "How many jobs were looked at."}
-        return members(found, required), shown
-    return schema(of), example(of)
+    match of.name:
+        case "nothing":
+            return None, None
+        case "states":
+            return members({told.name: schema(of)}), {told.name: ["queued", "NOTFOUND"]}
+        case "enqueued":
+            of = type_of("{job_ids: list<job>, created: list<flag>}")
+        case "picked" | "finished":
+            of = type_of(of.name.capitalize())
+        case "events":
+            return schema(of) | {"description": "Server-sent events, each with such data."}, None
+        case "records" | "yaml" | "metrics" | "result":
+            return {}, None
+    if of.kind not in ("list", "page"):
+        return schema(of), example(of)
+    found, shown = {told.name: schema(of)}, {told.name: example(of)}
+    required = [told.name]
+    if of.kind == "page":
+        found["cursor"] = {"type": "string", "description": "Where to go on; empty at the end."}
+        shown["cursor"] = ""
+        required.append("cursor")
+    if any(one.name == "looked" for one in operation.arguments):
+        found["looked"] = {"type": "integer", "minimum": 0, "description": "How many jobs were looked at."}
+    return members(found, required), shown
 
 
 def statuses(operation: Operation, route: Route) -> set[int]:
     """All errors that a request may meet."""
     found = {500, *((OWN_STATUS | STATUS)[error.code] for error in operation.errors)}
-    if route.path.endswith(".yaml"):
+    kind = operation.replies[0].type
+    if kind == "yaml":
         return {400, 500}
     found |= {503} if route.path == "/alive" else {400, 503}
     if operation.roles != (ANYBODY,):
         found |= {401, 403, 429}
-    if route.answer not in MEDIA:
+    if kind not in MEDIA:
         found.add(406)
-    if route.is_of_one or route.path.startswith("/job/{"):
+    if route.path.startswith("/job/{"):
         found |= {404, 409}
     if body(operation, route):
         found |= {408, 413, 415}
-    if f"{route.method} {route.path}" in BY_HAND:
-        found |= {404, 408, 409}
-    return found
+    return found | ({404} if operation.name == "enqueue" else set())
 
 
-def outcome(operation: Operation, route: Route, status: int) -> str:
+def outcome(operation: Operation, status: int) -> str:
     """What a success means."""
     told = operation.replies[0]
     if status == 204:
         return "Done; there is nothing to say." if told.of.name == "nothing" else "There is nothing more to say."
-    if operation.name == "enqueue":
-        return "Enqueued." if status == 201 else "Nothing new: the jobs were there already."
-    if told.meaning and not (route.answer or route.is_of_one or told.meaning.startswith("with")):
+    if status == 201:
+        return "Enqueued."
+    if told.meaning and not told.meaning.startswith("with"):
         return sentence(told.meaning)
-    match route.answer or told.of.kind:
-        case "events":
-            return "A stream of events."
-        case "records" | "yaml" | "metrics":
-            return "The document."
-        case "value":
-            return "The value."
-    if told.of.name in ("states", "state"):
-        return "The job's state, as it is or was." if route.is_of_one else "A state for each, in order."
-    if told.of.kind in ("list", "page") and not route.is_of_one:
-        return "What there is, as far as it fits a page." if told.of.kind == "page" else "All that there are."
-    return "As it is now." if route.method == "GET" else "As it is from now on."
+    known = {"events": "A stream of events.", "states": "A state for each, in order.", "enqueued": "Enqueued."}
+    return known.get(told.of.name, "What there is.")
 
 
-def described(operation: Operation, route: Route, name: str) -> dict[str, Any]:
+def described(operation: Operation, route: Route) -> dict[str, Any]:
     """An operation as an OpenAPI document has it."""
     made: dict[str, Any] = {
-        "operationId": name,
+        "operationId": operation.name,
         "tags": [operation.roles[0]],
         "summary": operation.summary.rstrip("."),
         **({"description": operation.description} if operation.description else {}),
@@ -355,31 +320,18 @@ def described(operation: Operation, route: Route, name: str) -> dict[str, Any]:
         made["parameters"] = found
     if asked := body(operation, route):
         made["requestBody"] = asked
-    good, value = answer(operation, route)
-    is_bare = good is None
+    good, value = answer(operation)
     responses: dict[str, Any] = {}
-    for status in route.statuses or ((204,) if is_bare else (200,)):
-        responses[str(status)] = {"description": outcome(operation, route, status)}
+    for status in SUCCESSES.get(operation.name, (204,) if good is None else (200,)):
+        responses[str(status)] = {"description": outcome(operation, status)}
         if status != 204 and good is not None:
-            responses[str(status)] |= content(good, value, MEDIA.get(route.answer, (MSGPACK, JSON)))
+            responses[str(status)] |= content(good, value, MEDIA.get(operation.replies[0].type, (MSGPACK, JSON)))
     for status in sorted(statuses(operation, route)):
         responses[str(status)] = {"$ref": f"#/components/responses/{FAILURES[status][0]}"}
     made["responses"] = responses
     if operation.roles == (ANYBODY,):
         made["security"] = []
     return made
-
-
-def operation_id(operation: Operation, route: Route, is_first: bool) -> str:
-    """The operation's name; of further requests with what tells them apart."""
-    if is_first:
-        return operation.name
-    parts = re.findall(r"[a-z]+", re.sub(r"\{.*?\}", "", route.path))
-    return (
-        operation.name
-        + "".join(part.capitalize() for part in ("of", *parts))
-        + ("Patch" if route.method == "PATCH" and "queue" in parts else "")
-    )
 
 
 def call() -> dict[str, Any]:
@@ -417,12 +369,9 @@ def failures() -> dict[str, Any]:
 def document() -> dict[str, Any]:
     """All of it."""
     paths: dict[str, Any] = {}
-    seen: set[str] = set()
     for operation in (*operations().values(), *(one.operation for one in OWN)):
         for route in operation.routes:
-            name = operation_id(operation, route, operation.name not in seen)
-            seen.add(operation.name)
-            paths.setdefault(route.shown, {})[route.method.lower()] = described(operation, route, name)
+            paths.setdefault(route.path, {})[route.method.lower()] = described(operation, route)
     paths["/call/{operation}"] = {"post": call()}
     hand = dict(HAND["components"]["schemas"])
     made = {

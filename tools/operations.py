@@ -14,7 +14,7 @@ import openapi
 import stubs
 
 from jqmaster import __version__
-from jqmaster.manifest.contract import SERVER, Argument, Operation, Reply, Route
+from jqmaster.manifest.contract import SERVER, Argument, Operation, Reply
 from jqmaster.manifest.manifest import operations, to_json
 from jqmaster.manifest.types import PLAIN
 
@@ -70,11 +70,6 @@ def reply(one: Reply) -> str:
     return f"`{one.type}`{given}" + (f": {escaped(one.meaning)}" if one.meaning else "")
 
 
-def request(route: Route) -> str:
-    fixed = "".join(f", `{name}` is {str(value).lower()}" for name, value in route.fixed.items())
-    return f"`{route.method} {route.shown}`{fixed}"
-
-
 def filled(text: str, indent: str = "") -> str:
     return textwrap.fill(text, 100, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
@@ -93,7 +88,7 @@ def section(one: Operation) -> Iterator[str]:
         "Errors": ", ".join(errors),
         "Role": "; ".join([", ".join(one.roles), *kept]),
         "Kind": one.flags,
-        "HTTP": "; ".join(map(request, one.routes)),
+        "HTTP": "; ".join(f"`{route.method} {route.path}`" for route in one.routes),
     }
     yield filled(" ".join(f"**{name}**: {text}." for name, text in facts.items() if text)) + "\n"
 

@@ -1,5 +1,5 @@
--- A queue's document, and its status: what happened in the last minutes, which workers serve it, why its oldest ready
--- job waits, and which constraints hold others.
+-- A queue's document, and its status: what happened in the last minutes, which workers serve it, and why its oldest
+-- ready job waits.
 local budget = require "jqlua.job.budget"
 local explanation = require "jqlua.find.explanation"
 local jobs = require "jqlua.job.jobs"
@@ -7,6 +7,7 @@ local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local members = require "jqlua.queue.members"
 local oldest = require "jqlua.queue.oldest"
+local placement = require "jqlua.life.placement"
 local queues = require "jqlua.queue.queues"
 local served = require "jqlua.find.served"
 local settings = require "jqlua.settings.settings"
@@ -20,7 +21,6 @@ local M = {}
 local call = redis.call
 
 local MINUTE_MS = 60000
-local CHUNK = 50
 
 local log = {} -- its `cells`, decoded once in a call
 
@@ -97,61 +97,19 @@ local function add_status(queue, shown, minutes, first)
   budget.pay(budget.LOOK)
 end
 
---- Which constraints hold the first waiting jobs of a queue.
----@param most number of jobs that are read
----@return table {looked, jobs that are held, by: {{id, jobs}, ...}, the most first}
-local function held_of(queue, most)
-  local looked, held, counts, order = 0, 0, {}, {}
-  while looked < most and budget.is_left() do
-    local size = math.min(CHUNK, most - looked)
-    local ids = call("ZRANGE", queues.key(queue, states.IN_LANE), looked, looked + size - 1)
-    for _, id in ipairs(ids) do
-      local job = jobs.read(id)
-      local holders = job and explanation.holders(job, queue) or {}
-      held = held + (holders[1] and 1 or 0)
-      for _, constraint_id in ipairs(holders) do
-        if not counts[constraint_id] then
-          counts[constraint_id] = { id = constraint_id, jobs = 0 }
-          order[#order + 1] = counts[constraint_id]
-        end
-        counts[constraint_id].jobs = counts[constraint_id].jobs + 1
-      end
-      looked = looked + 1
-      if not budget.pay(job and budget.of_job(job) or budget.LOOK) then
-        break
-      end
-    end
-    if #ids < size then
-      break
-    end
-  end
-  table.sort(order, function(a, b)
-    return a.jobs > b.jobs or a.jobs == b.jobs and a.id < b.id
-  end)
-  return { looked = looked, jobs = held, by = order }
-end
-
 --- By what the queue is shared fairly.
----@return table[]? levels {by, weights?}; nil if it is not
+---@return table? fair {by, weights?}; nil if it is not
 local function fair_of(queue)
-  local raw = redis.call("GET", keys.FAIR .. queue[queues.NAME])
-  if not raw then
+  local by = placement.fairness(queue).t
+  if not by then
     return nil
   end
-  local levels = {}
-  for i, level in ipairs(cmsgpack.unpack(raw).l) do
-    levels[i] = { by = level.t }
-  end
-  if not levels[1] then
-    return nil
-  end
-  local weights = redis.call("HGETALL", keys.WEIGHTS .. queue[queues.NAME])
+  local fair, weights = { by = by }, redis.call("HGETALL", keys.WEIGHTS .. queue[queues.NAME])
   for i = 1, #weights, 2 do
-    local level = levels[tonumber(weights[i]:sub(1, 1))]
-    level.weights = level.weights or {}
-    level.weights[weights[i]:sub(2)] = tonumber(weights[i + 1])
+    fair.weights = fair.weights or {}
+    fair.weights[weights[i]] = tonumber(weights[i + 1])
   end
-  return levels
+  return fair
 end
 
 ---@return table document
@@ -179,15 +137,11 @@ end
 
 --- The document, with the queue's status where that is wanted.
 ---@param minutes? number
----@param held? number of jobs that are read
 ---@return string map
-function M.encode(queue, minutes, held)
+function M.encode(queue, minutes)
   local shown, first = document_of(queue)
   if minutes then
     add_status(queue, shown, minutes, first)
-  end
-  if held then
-    shown.held = held_of(queue, held)
   end
   return cmsgpack.pack(shown)
 end

@@ -61,27 +61,15 @@ local function each_of(ids, key, what)
 end
 
 --- The same of a queue's jobs in a state.
----@param late_ms? number how long after their time they stay
 ---@return number count
-local function each_due(queue, state, limit, what, late_ms)
-  local ids = members.due(queue, state, meta.state[meta.NOW_MS] - (late_ms or 0), limit)
-  return each_of(ids, queues.key(queue, state), what)
+local function each_due(queue, state, limit, what)
+  return each_of(members.due(queue, state, meta.state[meta.NOW_MS], limit), queues.key(queue, state), what)
 end
 
 local function lapse(job)
   if not pulse.excuses(job) then
     failure.lapse(job)
   end
-end
-
-local function grace_ms(queue)
-  return settings.at(settings.LEASE_GRACE, queue) * 1000
-end
-
---- When to check a queue's leases again: at the next end, or if that is past, at the end of the grace.
-local function lapses_ms(queue)
-  local end_ms = members.first_score(queue, states.RUNNING)
-  return end_ms and end_ms <= meta.state[meta.NOW_MS] and end_ms + grace_ms(queue) or end_ms
 end
 
 local function make_ready(job)
@@ -131,8 +119,8 @@ local WAITING_FOR_TIME = { states.SCHEDULED, states.RETRYING }
 local KEPT_FOR_READERS = { states.DONE, states.ERROR, states.CANCELLED, states.SKIPPED }
 
 local function sweep_leases(queue, limit)
-  local done = each_due(queue, states.RUNNING, limit, lapse, grace_ms(queue))
-  return done, lapses_ms(queue)
+  local done = each_due(queue, states.RUNNING, limit, lapse)
+  return done, members.first_score(queue, states.RUNNING)
 end
 
 local function sweep_waiting(queue, limit)
@@ -220,7 +208,7 @@ local function sweep_resting(_, limit)
   return done
 end
 
---- After a change of settings: makes every queue's leases and old records due, a page of queues at a time.
+--- After a change of settings: makes every queue's old records due, a page of queues at a time.
 local function review(_, limit)
   local at = call("GET", keys.REVIEW)
   local names = call("ZRANGEBYLEX", keys.QUEUE_NAMES, at and "(" .. at or "-", "+", "LIMIT", 0, limit)

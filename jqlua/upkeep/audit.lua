@@ -16,7 +16,6 @@ local queues = require "jqlua.queue.queues"
 local readers = require "jqlua.links.readers"
 local registry = require "jqlua.webhooks.registry"
 local schedules = require "jqlua.schedules.schedules"
-local settings = require "jqlua.settings.settings"
 local workers = require "jqlua.workers.workers"
 
 local M = {}
@@ -36,40 +35,42 @@ local function due_ms(member)
   return tonumber(call("ZSCORE", keys.DUE, member) or meta.NONE)
 end
 
--- Indexes of jobs, by the kind of their keys: the keys' prefix; `of`, which says the names behind it where a job
--- belongs, each with its score, or true for any; and the list that all these names stand in.
-local function indexes()
-  return {
-    y = { prefix = keys.EXPIRING, of = function(job)
-      local may_expire = states.is_of(job[jobs.STATE], states.WAITING) and job[jobs.ATTEMPT] == 0
-      return { [job[jobs.QUEUE]] = may_expire and jobs.copy_options(job).expires_ms or nil }
-    end },
-    lane = { prefix = keys.LANE, of = function(job)
-      local units = job[jobs.STATE] == states.IN_LANE and job_units.of(job)
-      return units and { [units[job_units.LANE]] = job[jobs.PRIORITY] } or {}
-    end },
-    held = { prefix = keys.HELD, of = function(job)
-      return jobs.has(job, jobs.HELD) and { [job[jobs.WORKER]] = true } or {}
-    end },
-    tagged = { prefix = keys.TAGGED, list = keys.TAG_NAMES, of = function(job)
-      local names = {}
-      for _, tag in ipairs(jobs.copy_options(job).tags or {}) do
-        names[tag] = true
-      end
-      return names
-    end },
-    failed = { prefix = keys.FAILED, list = keys.FAILED_GROUPS, of = function(job)
-      local is_error = job[jobs.STATE] == states.ERROR
-      return is_error and { [failure_groups.group_of(call("GET", keys.EXTRA .. job[jobs.ID]))] = true } or {}
-    end },
-  }
+local function key_of(kind, name)
+  return KEYS[1] .. ":" .. kind .. ":" .. name
 end
+
+-- Indexes of jobs, by the kind of their keys: `of` says the names behind it where a job belongs, each with its score,
+-- or true for any; `list` is the key that all these names stand in.
+local INDEXES = {
+  y = { of = function(job)
+    local may_expire = states.is_of(job[jobs.STATE], states.WAITING) and job[jobs.ATTEMPT] == 0
+    return { [job[jobs.QUEUE]] = may_expire and jobs.copy_options(job).expires_ms or nil }
+  end },
+  lane = { of = function(job)
+    local units = job[jobs.STATE] == states.IN_LANE and job_units.of(job)
+    return units and { [units[job_units.LANE]] = job[jobs.PRIORITY] } or {}
+  end },
+  held = { of = function(job)
+    return jobs.has(job, jobs.HELD) and { [job[jobs.WORKER]] = true } or {}
+  end },
+  tagged = { list = "tag-names", of = function(job)
+    local names = {}
+    for _, tag in ipairs(jobs.copy_options(job).tags or {}) do
+      names[tag] = true
+    end
+    return names
+  end },
+  failed = { list = "failed-groups", of = function(job)
+    local is_error = job[jobs.STATE] == states.ERROR
+    return is_error and { [failure_groups.group_of(call("GET", keys.EXTRA .. job[jobs.ID]))] = true } or {}
+  end },
+}
 
 --- The same of sets of states, by their letter.
 local function index_of(kind)
   local is_ready = kind == states.QUEUED or kind == states.IN_LANE
-  return indexes()[kind] or #kind == 1 and states.is_of(kind, states.SETS) and {
-    prefix = keys.SET .. kind .. ":", list = keys.QUEUE_NAMES, of = function(job)
+  return INDEXES[kind] or #kind == 1 and states.is_of(kind, states.SETS) and {
+    list = "queue-names", of = function(job)
       local belongs = states.set_of(job[jobs.STATE]) == kind
       return { [job[jobs.QUEUE]] = belongs and (not is_ready or job[jobs.PRIORITY]) or nil }
     end,
@@ -79,37 +80,28 @@ end
 --- What an index holds must belong there.
 local function check_index(index, kind, name)
   local key = kind .. ":" .. name
-  for _, id in ipairs(findings.members(index.prefix .. name)) do
+  for _, id in ipairs(findings.members(key_of(kind, name))) do
     local job = jobs.read(id)
     expect(job and index.of(job)[name], "set", key, "holds", id, "which",
       job and "does not belong there: it is " .. states.name(job[jobs.STATE]) or "has no record")
   end
-  expect(not index.list or has(index.list, name), "set", key, "is missing among the names")
+  expect(not index.list or has(KEYS[1] .. ":" .. index.list, name), "set", key, "is missing among the names")
 end
 
---- By a kind of keys the prefix of what must be there for each.
-local function owners()
-  return {
-    j = keys.ARGUMENT, a = keys.JOB, o = keys.JOB, x = keys.JOB, ["waits-for"] = keys.JOB, starts = keys.KEY,
-    settings = keys.QUEUE,
-  }
-end
+--- By a kind of keys the kind of what must be there for each.
+local OWNERS = { j = "a", a = "j", o = "j", x = "j", ["waits-for"] = "j", starts = "key", settings = "queue" }
 
---- By lists of names, the prefix of what must be there for each name.
-local function lists()
-  return { tags = keys.TAGGED, ["tag-names"] = keys.TAGGED, ["failed-groups"] = keys.FAILED }
-end
+--- By lists of names, the kind of key that must be there for each name.
+local LISTS = { tags = "tagged", ["tag-names"] = "tagged", ["failed-groups"] = "failed" }
 
---- Whether what is indexed by a job's flags is there.
-local function flags()
-  return { [jobs.HAS_OUTCOME] = keys.OUTCOME, [jobs.HAS_EXTRA] = keys.EXTRA }
-end
+--- By flags of a job, the kind of key that it then has.
+local FLAGS = { [jobs.HAS_OUTCOME] = "o", [jobs.HAS_EXTRA] = "x" }
 
 --- What belongs in an index must be there.
 local function check_in(job, kind)
   local index, id = index_of(kind), job[jobs.ID]
   for name, score in pairs(index.of(job)) do
-    local actual = tonumber(call("ZSCORE", index.prefix .. name, id) or nil)
+    local actual = tonumber(call("ZSCORE", key_of(kind, name), id) or nil)
     expect(actual, "job", id, "is missing in set", kind .. ":" .. name)
     expect(not actual or score == true or score == actual, "job", id, "has", tostring(score), "and score",
       tostring(actual))
@@ -127,11 +119,11 @@ local function check_job(id)
   local score, base, top = members.score(job), states.band(state)
   expect(base == 0 and top == math.huge or not score or score >= 0 and score < top - base,
     "job", id, "of state", state, "stands in another's band")
-  for kind in pairs(indexes()) do
+  for kind in pairs(INDEXES) do
     check_in(job, kind)
   end
-  for flag, prefix in pairs(flags()) do
-    expect(is_there(prefix .. id) == jobs.has(job, flag), "job", id, "has a wrong flag of key", prefix:sub(-2) .. id)
+  for flag, kind in pairs(FLAGS) do
+    expect(is_there(key_of(kind, id)) == jobs.has(job, flag), "job", id, "has a wrong flag of key", kind .. ":" .. id)
   end
   local is_laned = job[jobs.UNITS] ~= ""
   expect(is_laned == jobs.has(job, jobs.LANED), "job", id, "has a wrong lane flag")
@@ -179,9 +171,7 @@ end
 ---@param what string its set
 ---@param first_ms number?
 local function check_bound(what, queue, field, first_ms)
-  -- After a change of settings all leases are checked.
-  local bound = math.min(queue[field], field == queues.DUE_RUNNING and due_ms(due.REVIEW) or meta.NONE)
-  findings.expect_bound("set " .. what .. ":" .. queue[queues.NAME], bound, first_ms)
+  findings.expect_bound("set " .. what .. ":" .. queue[queues.NAME], queue[field], first_ms)
 end
 
 local function check_queue(name)
@@ -221,9 +211,7 @@ local CHECKS = {
   j = check_job,
   r = function(name)
     local queue = queues.load(name)
-    local first_ms = members.first_score(queue, states.RUNNING)
-    local grace_ms = settings.at(settings.LEASE_GRACE, queue) * 1000
-    check_bound("r", queue, queues.DUE_RUNNING, first_ms and first_ms + grace_ms)
+    check_bound("r", queue, queues.DUE_RUNNING, members.first_score(queue, states.RUNNING))
   end,
   s = function(name)
     local queue = queues.load(name)
@@ -293,11 +281,11 @@ function M.key(name)
   if index then
     check_index(index, kind, rest)
   end
-  if owners()[kind] then
-    expect(is_there(owners()[kind] .. rest), "key", name, "is of nothing that is there")
+  if OWNERS[kind] then
+    expect(is_there(key_of(OWNERS[kind], rest)), "key", name, "is of nothing that is there")
   end
-  for _, listed in ipairs(lists()[name] and findings.members(KEYS[1] .. ":" .. name) or {}) do
-    expect(is_there(lists()[name] .. listed), "name", listed, "is listed and has no jobs")
+  for _, listed in ipairs(LISTS[name] and findings.members(KEYS[1] .. ":" .. name) or {}) do
+    expect(is_there(key_of(LISTS[name], listed)), "name", listed, "is listed and has no jobs")
   end
   if CHECKS[kind] then
     CHECKS[kind](rest)

@@ -7,7 +7,7 @@ const { nameOf, parse, path, stringify } = await import('../../python/jqmaster/u
 test('a name is one segment, whatever is in it', () => {
   assert.equal(path`/queue/${'a/b c'}/pause`, '/queue/a%2Fb%20c/pause');
   assert.equal(path`/queue/${'.'}`, '/queue/~.');
-  assert.equal(path`/queue/${'..'}/jobs`, '/queue/~../jobs');
+  assert.equal(path`/constraint/${'..'}/usage`, '/constraint/~../usage');
   assert.equal(path`/queue/${'~.'}`, '/queue/~~.');
   assert.equal(path`/queue/${'...'}`, '/queue/...');
   const names = ['.', '..', '~.', '~~..', '~', '~a', 'a/b', '%2E', 'ü ?#', '...', '𝒳'];

@@ -95,7 +95,7 @@ def _print(operation: Operation) -> None:
         "reply": [f"{one.type}{f' with {one.given[0]}' if one.given else ''}" for one in operation.replies],
         "errors": [f"{one.code} {one.path}".strip() for one in operation.errors],
         "roles": list(operation.roles),
-        "requests": [f"{one.method} {one.shown}" for one in operation.routes],
+        "requests": [f"{one.method} {one.path}" for one in operation.routes],
     })  # fmt: skip
 
 

@@ -90,7 +90,7 @@ def queues_(name: Name = None, /) -> Replies:
     IN/MIN and DONE/MIN are means of the last 5 minutes, EMPTY IN is when none is queued if all goes on like that, WHY
     is why the oldest waits. Settings: jqmaster call queue.
     """
-    return _listed("queues", name, queues_table, minutes=MINUTES, held=1000 if name else None)
+    return _listed("queues", name, queues_table, minutes=MINUTES)
 
 
 Names = Annotated[str, option("* stands for any run of characters")]

@@ -108,14 +108,6 @@ class PlainOperations:
         count: int | None = ...,
     ) -> Page:
         """Lists constraints, in order of id, with how much of each is in use."""
-    def depend(
-        self,
-        id: str,
-        add: Sequence[str] | None = ...,
-        remove: Sequence[str] | None = ...,
-        if_failed: Literal["wait", "fail", "run", "only"] | None = ...,
-    ) -> str:
-        """Changes what a job waits for."""
     @overload
     def discard(
         self, *, ids: Sequence[str] | None = ..., where: Spec, cursor: str | None = ..., count: int | None = ...
@@ -231,7 +223,6 @@ class PlainOperations:
         self,
         names: Sequence[str] | None = ...,
         minutes: int | None = ...,
-        held: int | None = ...,
         cursor: str | None = ...,
         count: int | None = ...,
     ) -> Page:

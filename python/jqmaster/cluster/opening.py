@@ -18,7 +18,6 @@ from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import load
 from jqmaster.engine.waiting import Waiting
-from jqmaster.errors import Invalid
 
 T = TypeVar("T")
 
@@ -58,12 +57,6 @@ class All:
     async def wait(self, job_id: bytes, timeout_s: float) -> str | None:
         state: str | None = await self._part(job_id).wait(job_id, timeout_s)
         return state
-
-    async def last_id(self) -> str:
-        raise Invalid("events of a whole cluster are not told, only those of a job", "namespace")
-
-    async def resume(self, _event_id: str) -> tuple[str, bool]:
-        return await self.last_id(), False
 
     def _part(self, job_id: str | bytes) -> Any:
         return self._parts[number_of(job_id, len(self._parts))]

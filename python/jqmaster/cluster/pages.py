@@ -145,15 +145,13 @@ def _no_cursor() -> Invalid:
 
 async def in_turn(cluster: Partitions, call: Call) -> Any:
     """One partition after the other, whose number the cursor begins with."""
-    start = "0" if call.operation == "audit" else ""  # and the end
-    told = call.spec.get("cursor")
-    number, colon, cursor = str(f"0:{start}" if told in (None, start) else told).partition(":")
+    number, colon, cursor = str(call.spec.get("cursor") or "0:").partition(":")
     if not (colon and number.isdecimal() and int(number) < len(cluster.engines)):
         raise _no_cursor()
     end, *found = await cluster.at(int(number), call.but(cursor=cursor or None))
     onward = f"{number}:{replies.text(end)}"
-    if replies.text(end) == start:
-        onward = f"{int(number) + 1}:{start}" if int(number) + 1 < len(cluster.engines) else start
+    if not end:
+        onward = f"{int(number) + 1}:" if int(number) + 1 < len(cluster.engines) else ""
     if call.operation == "audit":
         found = [_bytes(f"partition {number}: {replies.text(problem)}") for problem in found]
     return [_bytes(onward), *found]

@@ -123,14 +123,6 @@ class CallsByName(Calling):
         count: int | None = ...,
     ) -> Page:
         """Lists constraints, in order of id, with how much of each is in use."""
-    async def depend(
-        self,
-        id: str,
-        add: Sequence[str] | None = ...,
-        remove: Sequence[str] | None = ...,
-        if_failed: Literal["wait", "fail", "run", "only"] | None = ...,
-    ) -> str:
-        """Changes what a job waits for."""
     @overload
     async def discard(
         self, *, ids: Sequence[str] | None = ..., where: Spec, cursor: str | None = ..., count: int | None = ...
@@ -250,7 +242,6 @@ class CallsByName(Calling):
         self,
         names: Sequence[str] | None = ...,
         minutes: int | None = ...,
-        held: int | None = ...,
         cursor: str | None = ...,
         count: int | None = ...,
     ) -> Page:

@@ -40,6 +40,13 @@ class Argument:
         """Its type, read."""
         return type_of(self.type)
 
+    @property
+    def header(self) -> str:
+        """The header in which it may stand instead of in a body; "" for none."""
+        return {("worker", "worker"): "worker-id", ("request", "token"): "Idempotency-Key"}.get(
+            (self.name, self.type), ""
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
@@ -67,67 +74,22 @@ class Error:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Header:
-    """One of a request; ``argument``: which one may stand there."""
-
-    name: str
-    argument: str = ""
-    meaning: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """A request of the HTTP API.
+    """The request of the HTTP API that an operation has.
 
-    ``path`` has up to one place of an argument in braces: ``{id}``, ``{ids[0]}``, ``{where.queue}``. ``arguments``
-    stand in the query of GET and DELETE, in the body otherwise; those in ``required`` must be there. The body may be
-    one of ``whole`` itself instead. ``fixed`` goes to the script in any case, ``defaults`` where nothing is said.
-    ``parameters`` are the request's own, which no script gets; those in ``query`` stand in the query. ``answer`` is a
-    type, where it is not the script's reply.
+    ``path`` has up to one argument in braces, ``/job/{id}``. The others stand in the query of GET and DELETE, and as a
+    map in the body otherwise. One that is called ``body`` is the body itself; others stand in the query then.
+    ``parameters`` are the request's own, which no script gets.
     """
 
     method: str
     path: str
-    arguments: tuple[str, ...] = ()
-    required: tuple[str, ...] = ()
-    whole: tuple[str, ...] = ()
-    fixed: Mapping[str, Any] = field(default_factory=dict)
-    defaults: Mapping[str, Any] = field(default_factory=dict)
-    answer: str = ""
-    statuses: tuple[int, ...] = ()
-    headers: tuple[Header, ...] = ()
     parameters: tuple[Argument, ...] = ()
-    query: tuple[str, ...] = ()
 
     @property
     def place(self) -> str:
         """What stands in the path; "" for nothing."""
         return self.path.partition("{")[2].partition("}")[0]
-
-    @property
-    def parameter(self) -> str:
-        """How requests call it: of ``ids[0]`` it is ``id``; a queue is ``queue``, whatever it is to the script."""
-        if self.path.startswith("/queue/{"):
-            return "queue"
-        name = self.place.rpartition(".")[2]
-        return name.removesuffix("[0]").removesuffix("s") if name.endswith("[0]") else name
-
-    @property
-    def shown(self) -> str:
-        """The path as OpenAPI has it."""
-        return self.path.replace("{" + self.place + "}", "{" + self.parameter + "}") if self.place else self.path
-
-    @property
-    def is_of_one(self) -> bool:
-        """Whether it asks about one of what the script takes a list of."""
-        return "[0]" in self.place
-
-    @property
-    def has_body(self) -> bool:
-        """Whether arguments stand in a body."""
-        is_written = self.method not in ("GET", "DELETE")
-        own = any(one.name not in self.query for one in self.parameters)
-        return is_written and bool(self.arguments or self.whole or own)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +117,16 @@ class Operation:
     room: str = ""
     is_once: bool = False
     routes: tuple[Route, ...] = ()
+
+    def stand(self, route: Route) -> tuple[list[Argument], list[Argument]]:
+        """What stands in the query of a request, and in its body. What no client says itself stands nowhere."""
+        hidden = {route.place, *(name for name, roles in self.restricted.items() if roles == (SERVER,))}
+        told = [one for one in self.arguments if one.type != "actor" and one.name not in hidden]
+        told += route.parameters
+        whole = [one for one in told if one.name == "body"]
+        if whole:
+            return [one for one in told if one.name != "body" and not one.header], whole
+        return (told, []) if route.method in ("GET", "DELETE") else ([], told)
 
     def argument(self, name: str) -> Argument:
         """The one of this name. Raises KeyError."""

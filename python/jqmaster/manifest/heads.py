@@ -4,25 +4,21 @@
 the spec alone, ``@reply TYPE [NAME] [with ARGUMENT, …] meaning``, ``@errors``, ``@conflict`` what that state of a job
 means, ``@flags``, ``@once`` where a second call does or says something else, ``@room worker|any`` where
 workers may have room behind it, ``@role ROLE, … [with ARGUMENT, …]``, ``@bound any``, ``@over``, and ``@http METHOD
-PATH [(ARGUMENT, …)] [-> TYPE] [STATUS …]`` with ``@param``, ``@query`` and ``@header`` for what else its request has.
-Within the parentheses ``a!`` must be there and ``a?`` need not, ``a=b`` goes to the script in any case, and ``a:b``
-where nothing is said. Behind ``|``, or alone, stands an argument that is the whole body.
+PATH``, with ``@param`` for what else its request has.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
-from jqmaster.manifest.contract import ANYBODY, ROLES, SERVER, Argument, Error, Header, Operation, Reply, Route
+from jqmaster.manifest.contract import ANYBODY, ROLES, SERVER, Argument, Error, Operation, Reply, Route
 from jqmaster.manifest.types import Type, type_of
 
 _TAGS = frozenset(
     (
-        "arg", "argv", "reply", "errors", "conflict", "flags", "once", "room", "role", "bound", "over", "http",
-        "param", "query", "header",
+        "arg", "argv", "reply", "errors", "conflict", "flags", "once", "room", "role", "bound", "over", "http", "param",
     )
 )  # fmt: skip
 _NUMBER = r"-?\d+(?:\.\d+)?(?:e\d+)?"
@@ -35,11 +31,7 @@ _REPLY = re.compile(
     r"(?:\s{2,}(?P<meaning>.+))?"
 )
 _ROLE = re.compile(r"(?P<roles>[a-z]+(?:, [a-z]+)*)(?: with (?P<given>\w+(?:, \w+)*))?")
-_HTTP = re.compile(
-    r"(?P<method>GET|POST|PUT|PATCH|DELETE) (?P<path>/\S*)(?: (?P<body>\([^)]*\)(?: \| \S+)*|[a-z]\S*))?"
-    r"(?: -> (?P<answer>\{[^}]*\}|[\w<>?]+))?(?P<statuses>(?: \d{3})*)"
-)
-_HEADER = re.compile(r"(?P<name>\S+)(?: = (?P<argument>\w+))?\s+(?P<meaning>.+)")
+_HTTP = re.compile(r"(?P<method>GET|POST|PUT|PATCH|DELETE) (?P<path>/\S*)")
 
 
 class HeadError(ValueError):
@@ -113,7 +105,9 @@ def _read(name: str, comment: str) -> Operation:
     for tag, value in tags:
         tagged.setdefault(tag, []).append(value)
     roles, restricted = _roles(tagged.get("role", []))
-    operation = Operation(
+    routes = [_matched(_HTTP, "http", value) for value in tagged.get("http", [])]
+    own = tuple(map(_argument, tagged.get("param", [])))
+    return Operation(
         name=name,
         summary=" ".join(summary.split()),
         description="\n\n".join(" ".join(part.split()) for part in description.split("\n\n") if part.strip()),
@@ -129,8 +123,8 @@ def _read(name: str, comment: str) -> Operation:
         conflict=_one(tagged, "conflict", ""),
         room=_one(tagged, "room", ""),
         is_once="once" in tagged,
+        routes=tuple(Route(method=one["method"], path=one["path"], parameters=own) for one in routes),
     )
-    return replace(operation, routes=tuple(_routes(operation, tags)))
 
 
 def _split(comment: str) -> tuple[str, list[tuple[str, str]]]:
@@ -228,68 +222,6 @@ def _roles(values: Iterable[str]) -> tuple[tuple[str, ...], dict[str, tuple[str,
     return roles, restricted
 
 
-def _routes(operation: Operation, tags: Iterable[tuple[str, str]]) -> list[Route]:
-    routes: list[Route] = []
-    for tag, value in tags:
-        if tag == "http":
-            routes.append(_route(operation, value))
-        elif tag == "header":
-            match = _matched(_HEADER, tag, value)
-            header = Header(name=match["name"], argument=match["argument"] or "", meaning=match["meaning"])
-            routes[-1] = replace(routes[-1], headers=(*routes[-1].headers, header))
-        elif tag in ("param", "query"):
-            own = _argument(value)
-            queried = (own.name,) if tag == "query" or routes[-1].method in ("GET", "DELETE") else ()
-            parameters = (*routes[-1].parameters, own)
-            routes[-1] = replace(routes[-1], parameters=parameters, query=(*routes[-1].query, *queried))
-    return routes
-
-
-def _route(operation: Operation, value: str) -> Route:
-    match = _matched(_HTTP, "http", value)
-    route = Route(
-        method=match["method"],
-        path=match["path"],
-        answer=match["answer"] or "",
-        statuses=tuple(map(int, match["statuses"].split())),
-    )
-    body = match["body"]
-    if body is None:
-        outer = re.split(r"[.\[]", route.place)[0]
-        hidden = {name for name, roles in operation.restricted.items() if roles == (SERVER,)}
-        names = [one.name for one in operation.arguments if one.type != "actor" and one.name not in {outer, *hidden}]
-        return replace(route, arguments=tuple(names), required=_required(operation, names))
-    listed, _, rest = body.partition(" | ") if body.startswith("(") else ("()", "", body)
-    arguments, required, fixed, defaults = [], [], {}, {}
-    spared: set[str] = set()
-    for entry in filter(None, re.split(r",\s+", listed[1:-1])):
-        name, sign, said = re.fullmatch(r"([^=:!?]+)[!?]?([=:]?)(.*)", entry).groups()  # type: ignore[union-attr]
-        if sign == "=":
-            fixed[name] = _value(operation.argument(name).of, said)
-            continue
-        arguments.append(name)
-        if sign:
-            defaults[name] = said
-        if entry.endswith("!"):
-            required.append(name)
-        elif entry.endswith("?"):
-            spared.add(name)
-    return replace(
-        route,
-        arguments=tuple(arguments),
-        required=(*required, *(one for one in _required(operation, arguments) if one not in {*required, *spared})),
-        whole=tuple(rest.split(" | ")) if rest else (),
-        fixed=fixed,
-        defaults=defaults,
-    )
-
-
-def _required(operation: Operation, names: Iterable[str]) -> tuple[str, ...]:
-    in_header = {"worker"}
-    known = {one.name: one for one in operation.arguments}
-    return tuple(name for name in names if name in known and not known[name].optional and name not in in_header)
-
-
 def _check(operation: Operation) -> None:
     if not operation.summary.endswith("."):
         raise ValueError("a head begins with a sentence")
@@ -303,21 +235,6 @@ def _check(operation: Operation) -> None:
     if len(names) != len(set(names)):
         raise ValueError("an @arg is there twice")
     named = [*operation.behind, *operation.restricted, *(name for one in operation.replies for name in one.given)]
-    for route in operation.routes:
-        named += [route.place, *route.arguments, *route.whole, *route.fixed]
-        named += [one.argument for one in route.headers]
-        _check_route(operation, route)
+    named += [route.place for route in operation.routes]
     for name in filter(None, named):
-        operation.argument(re.split(r"[.\[]", name)[0])
-
-
-def _check_route(operation: Operation, route: Route) -> None:
-    stands = {re.split(r"[.\[]", one)[0] for one in (route.place, *route.arguments, *route.whole, *route.fixed)}
-    stands |= {one.argument for one in route.headers}
-    missing = [one.name for one in operation.arguments if not one.optional and one.name not in stands]
-    if missing and not route.answer:
-        raise ValueError(f"{route.method} {route.path} has no place for {missing[0]}")
-    known = {one.name: one.of for one in operation.arguments}
-    lists = [name for name in route.arguments if name in known and known[name].kind == "list"]
-    if lists and not route.has_body:
-        raise ValueError(f"{route.method} {route.path}: a query cannot hold the list {lists[0]}")
+        operation.argument(name)

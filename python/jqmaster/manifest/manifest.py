@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from jqmaster.manifest import heads
-from jqmaster.manifest.contract import Argument, Error, Header, Operation, Reply, Route
+from jqmaster.manifest.contract import Argument, Error, Operation, Reply, Route
 
 PACKAGE = Path(__file__).parents[1]
 
@@ -34,9 +34,9 @@ def written(names: Iterable[str]) -> str:
     return json.dumps(to_json(operations()[name] for name in sorted(names) if name in operations()))
 
 
-def _short(value: Any, name: str = "") -> Any:
+def _short(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: _short(one, key) for key, one in value.items() if name == "fixed" or _says(key, one)}
+        return {key: _short(one) for key, one in value.items() if _says(key, one)}
     return [_short(one) for one in value] if isinstance(value, list | tuple) else value
 
 
@@ -62,7 +62,6 @@ def _operation(entry: Mapping[str, Any]) -> Operation:
 
 def _route(entry: Mapping[str, Any]) -> Route:
     plain = _tuples(entry)
-    plain["headers"] = tuple(Header(**one) for one in entry.get("headers", ()))
     plain["parameters"] = tuple(Argument(**one) for one in entry.get("parameters", ()))
     return Route(**plain)
 

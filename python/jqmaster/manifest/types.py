@@ -73,8 +73,8 @@ OWN: Mapping[str, str] = MappingProxyType({
     "yaml": "str",
     "metrics": "str",
 })  # fmt: skip
-"""Replies of a shape of their own, with their annotations; engine/replies.py reads them. The last
-four only the HTTP API gives."""
+"""Replies of a shape of their own, with their annotations; engine/replies.py reads them. Those from `records` on only
+the HTTP API has."""
 
 BLOBS: Mapping[str, frozenset[str]] = MappingProxyType({
     "Job": frozenset(("argument", "result", "error")),

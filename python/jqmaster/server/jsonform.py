@@ -1,19 +1,10 @@
 """JSON as another spelling of MessagePack, so that JSON clients can send and see every value there is.
 
-What JSON has is itself: nil is `null`, integers and floats are numbers (`1` and `1.0` stay apart; integers
-use all 64 bits), text is a string, arrays and maps with text keys are arrays and objects. Everything else is
-an object with exactly one member:
-
-| MessagePack | JSON |
-| --- | --- |
-| bin | `{"$bin": "<base64>"}` |
-| ext, timestamps | `{"$ext": [type, "<base64>"]}` |
-| NaN and infinities | `{"$float": "nan" / "inf" / "-inf"}` |
-| str that is not UTF-8 | `{"$str": "<base64>"}` |
-| a map with keys other than text or a key twice, or that looks like a row here | `{"$map": [[k, v], …]}` |
-| anything else, such as nesting over 200 levels | `{"$msgpack": "<base64 of its bytes>"}` |
-
-Both directions know the same table, so values (not their encodings) survive the way there and back.
+What JSON has is itself: nil is `null`, integers and floats are numbers (`1` and `1.0` stay apart; integers use all 64
+bits), text is a string, arrays and maps with text keys are arrays and objects. Binary data is `{"$bin": "<base64>"}`,
+and all else `{"$msgpack": "<base64 of its bytes>"}`: ext, timestamps, NaN and infinities, text that is not UTF-8, a map
+with other keys, with a key twice, or that looks like one of these, and what is nested too deeply. Both directions know
+the same, so values (not their encodings) survive the way there and back.
 """
 
 from __future__ import annotations
@@ -32,8 +23,7 @@ from jqmaster.server.http_error import HttpError, invalid
 from jqmaster.server.reader import check, printable
 
 MAX_JSON_LEVELS = 200
-_SPECIAL = frozenset(("$bin", "$ext", "$float", "$str", "$map", "$msgpack"))
-_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+_SPECIAL = ("$bin", "$msgpack")
 # How many levels of a response are taken apart to leave its good parts readable when one part is not:
 # body → jobs → job → argument.
 _DESCEND = 3
@@ -46,8 +36,17 @@ class _Raw:
     data: bytes
 
 
-def _b64(data: bytes) -> str:
-    return base64.b64encode(data).decode("ascii")
+def _pack(value: Any, errors: str = "surrogateescape") -> bytes:
+    """MessagePack of a value with such parts. `errors`: what to do with text that is not UTF-8."""
+    if isinstance(value, _Raw):
+        return value.data
+    if isinstance(value, dict):
+        pairs = b"".join(_pack(key, errors) + _pack(item, errors) for key, item in value.items())
+        return packform.map_header(len(value)) + pairs
+    if isinstance(value, list):
+        return packform.raw_array([_pack(item, errors) for item in value])
+    packed: bytes = msgpack.packb(value, unicode_errors=errors)
+    return packed
 
 
 # JSON → MessagePack
@@ -55,30 +54,24 @@ def _b64(data: bytes) -> str:
 
 def to_msgpack(body: bytes) -> bytes:
     """The MessagePack form of a JSON body. Raises 400 saying what is wrong."""
-    reader = _JsonReader()
     try:
-        value = json.loads(
-            body.decode("utf-8"),
-            object_pairs_hook=reader.pairs,
-            parse_float=reader.number,
-            parse_constant=reader.constant,
-        )
-        packed = _pack(value) if reader.raw_seen else packform.pack(value)
+        text = body.decode("utf-8")
+        value = json.loads(text, object_pairs_hook=_value_of, parse_float=_number, parse_constant=_constant)
+        try:
+            packed = packform.pack(value)
+        except TypeError:
+            return _pack(value, "strict")
     except UnicodeDecodeError:
         raise invalid(None, "the body is not valid UTF-8") from None
     except UnicodeEncodeError:
         raise invalid(None, "the JSON body holds half of a surrogate pair, which is no text") from None
     except json.JSONDecodeError as error:
         raise invalid(None, f"the body is not JSON: {error}") from None
-    except OverflowError:
-        raise invalid(None, "the JSON body holds an integer of more than 64 bits") from None
-    except RecursionError:
-        _too_deep()
-    except ValueError as error:
-        if "recursion" in str(error):
+    except (OverflowError, ValueError, RecursionError) as error:
+        if isinstance(error, RecursionError) or "recursion" in str(error):
             _too_deep()
         raise invalid(None, "the JSON body holds an integer of more than 64 bits") from None
-    if not reader.raw_seen and not packform.within_levels(packed, MAX_JSON_LEVELS):
+    if not packform.within_levels(packed, MAX_JSON_LEVELS):
         _too_deep()
     return packed
 
@@ -87,82 +80,37 @@ def _too_deep() -> NoReturn:
     raise invalid(None, f"the JSON body is nested too deeply; at most {MAX_JSON_LEVELS} levels") from None
 
 
-class _JsonReader:
-    """The hooks for one JSON body."""
-
-    def __init__(self) -> None:
-        self.raw_seen = False
-
-    def number(self, text: str) -> float:
-        value = float(text)
-        if math.isinf(value):
-            raise invalid(None, f"the number {printable(text, 40)} is out of a float's range")
-        return value
-
-    def constant(self, text: str) -> NoReturn:
-        raise invalid(None, f'the JSON body holds {text}, which is not JSON; write {{"$float": …}}')
-
-    def pairs(self, pairs: list[tuple[str, Any]]) -> Any:
-        if len(pairs) == 1 and pairs[0][0] in _SPECIAL:
-            return self.special(*pairs[0])
-        result = dict(pairs)
-        if len(result) != len(pairs):
-            seen: set[str] = set()
-            twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-            raise invalid(None, f"the JSON body has the key {printable(twice)!r} twice in one object")
-        return result
-
-    def special(self, key: str, value: Any) -> Any:
-        match key, value:
-            case "$bin", str():
-                return _unb64(key, value)
-            case "$ext", [int() as code, str() as data] if -128 <= code <= 127 and not isinstance(code, bool):
-                return self.raw(_ext(code, _unb64(key, data)))
-            case "$float", str() if value in _FLOATS:
-                return _FLOATS[value]
-            case "$str", str():
-                text = _unb64(key, value)
-                return self.raw(_str_header(len(text)) + text)
-            case "$map", list() if all(isinstance(pair, list) and len(pair) == 2 for pair in value):
-                return self.raw(packform.map_header(len(value)) + b"".join(_pack(k) + _pack(v) for k, v in value))
-            case "$msgpack", str():
-                whole = _unb64(key, value)
-                check(whole, key)
-                return self.raw(whole)
-        raise invalid(None, f"{key}: not of the form this notation has; see the OpenAPI document")
-
-    def raw(self, data: bytes) -> _Raw:
-        self.raw_seen = True
-        return _Raw(data)
+def _number(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise invalid(None, f"the number {printable(text, 40)} is out of a float's range")
+    return value
 
 
-def _unb64(key: str, text: str) -> bytes:
+def _constant(text: str) -> NoReturn:
+    raise invalid(None, f'the JSON body holds {text}, which is not JSON; write {{"$msgpack": …}}')
+
+
+def _value_of(pairs: list[tuple[str, Any]]) -> Any:
+    if len(pairs) == 1 and pairs[0][0] in _SPECIAL:
+        return _special(*pairs[0])
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise invalid(None, f"the JSON body has the key {printable(twice)!r} twice in one object")
+    return result
+
+
+def _special(key: str, text: Any) -> Any:
     try:
-        return base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
+        data = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError, TypeError):
         raise invalid(None, f"{key}: expected base64") from None
-
-
-def _ext(code: int, data: bytes) -> bytes:
-    packer = msgpack.Packer(autoreset=False)
-    packer.pack_ext_type(code, data)
-    packed: bytes = packer.bytes()
-    return packed
-
-
-def _str_header(length: int) -> bytes:
-    # Taking the header off a text of that length keeps the format's table in one place, the library.
-    return packform.pack("x" * length)[: -length or None]
-
-
-def _pack(value: Any) -> bytes:
-    if isinstance(value, _Raw):
-        return value.data
-    if isinstance(value, dict):
-        return packform.map_header(len(value)) + b"".join(packform.pack(k) + _pack(v) for k, v in value.items())
-    if isinstance(value, list):
-        return packform.raw_array([_pack(item) for item in value])
-    return packform.pack(value)
+    if key == "$bin":
+        return data
+    check(data, key)
+    return _Raw(data)
 
 
 # MessagePack → JSON
@@ -190,13 +138,12 @@ def _render(raw: bytes, descend: int) -> bytes:
 
 
 def _render_whole(raw: bytes) -> bytes:
-    value = msgpack.unpackb(
-        raw, object_pairs_hook=_object, strict_map_key=False, unicode_errors="surrogateescape", ext_hook=_Ext
-    )
+    options: dict[str, Any] = {"strict_map_key": False, "unicode_errors": "surrogateescape"}
+    value = msgpack.unpackb(raw, object_pairs_hook=_object, ext_hook=_ext, **options)
     try:
         return _dumps(value)
     except ValueError:  # NaN, an infinity, or text that is not UTF-8: rare, so looked for only now
-        return _dumps(_plain(value))
+        return _dumps(_spelled(value))
 
 
 def _dumps(value: Any) -> bytes:
@@ -205,57 +152,36 @@ def _dumps(value: Any) -> bytes:
 
 
 def _object(pairs: list[tuple[Any, Any]]) -> Any:
+    """What no JSON object can show stays packed."""
     result = {key: value for key, value in pairs if type(key) is str}
     if len(result) != len(pairs) or (len(pairs) == 1 and pairs[0][0] in _SPECIAL):
-        return _Pairs(pairs)
+        return _Raw(packform.map_header(len(pairs)) + b"".join(_pack(key) + _pack(value) for key, value in pairs))
     return result
 
 
-@dataclass(slots=True)
-class _Pairs:
-    """A map that no JSON object can show."""
-
-    pairs: list[tuple[Any, Any]]
-
-
-@dataclass(slots=True, frozen=True)
-class _Ext:
-    """An ext value. (msgpack.ExtType refuses negative types, and json would take it for a list.)"""
-
-    code: int
-    data: bytes
+def _ext(code: int, data: bytes) -> _Raw:
+    packer = msgpack.Packer(autoreset=False)
+    packer.pack_ext_type(code, data)  # msgpack.ExtType refuses negative types
+    return _Raw(packer.bytes())
 
 
 def _other(value: Any) -> Any:
     if isinstance(value, bytes):
-        return {"$bin": _b64(value)}
-    if isinstance(value, _Pairs):
-        return {"$map": [[key, item] for key, item in value.pairs]}
-    if isinstance(value, _Ext):
-        return {"$ext": [value.code, _b64(value.data)]}
-    if isinstance(value, msgpack.Timestamp):
-        return {"$ext": [-1, _b64(value.to_bytes())]}
-    raise TypeError(f"no JSON form for {type(value).__name__}")
+        return {"$bin": base64.b64encode(value).decode("ascii")}
+    return {"$msgpack": base64.b64encode(_pack(value)).decode("ascii")}
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return {"$float": "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"}
-    if isinstance(value, str):
-        try:
-            value.encode("utf-8")
-        except UnicodeEncodeError:
-            return {"$str": _b64(value.encode("utf-8", "surrogateescape"))}
-        return value
+def _spelled(value: Any) -> Any:
+    """A value, its parts that JSON has no word for packed."""
     if isinstance(value, list):
-        return [_plain(item) for item in value]
-    if isinstance(value, _Pairs):
-        return {"$map": [[_plain(key), _plain(item)] for key, item in value.pairs]}
+        return [_spelled(item) for item in value]
     if isinstance(value, dict):
-        if any(not key.isascii() and _plain(key) is not key for key in value):
-            return {"$map": [[_plain(key), _plain(item)] for key, item in value.items()]}
-        return {key: _plain(item) for key, item in value.items()}
-    return value
+        is_text = all(key.isascii() or _spelled(key) is key for key in value)
+        return {key: _spelled(item) for key, item in value.items()} if is_text else _Raw(_pack(value))
+    is_odd = isinstance(value, float) and not math.isfinite(value)
+    if isinstance(value, str):
+        is_odd = any("\ud800" <= character <= "\udfff" for character in value)
+    return _Raw(_pack(value)) if is_odd else value
 
 
 def _render_parts(raw: bytes, kind: str, descend: int) -> bytes:

@@ -11,13 +11,12 @@ from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import Waiting
 from jqmaster.server.bulk import Bulks
 from jqmaster.server.dispatch import Dispatch
-from jqmaster.server.events import EventFeed
+from jqmaster.server.events import JobEvents
 from jqmaster.server.figures import MOST_QUEUES, Figures
 from jqmaster.server.info import ServerInfo
 from jqmaster.server.keyring import Keyring
 from jqmaster.server.meters import Meters
-from jqmaster.server.session import IDLE_S, NO_PROXIES, Logins, Proxies
-from jqmaster.server.tally import Tallies
+from jqmaster.server.session import IDLE_S, NO_PROXIES, Proxies
 
 
 @dataclass
@@ -32,13 +31,12 @@ class Master:
     waiting: Waiting
     ended: Ended
     dispatch: Dispatch
-    events: EventFeed
+    events: JobEvents
     bulks: Bulks | None = None
     keyring: Keyring | None = None
     """Without one everybody may do everything."""
     proxies: Proxies = NO_PROXIES
     session_idle_s: float = IDLE_S
-    logins: Logins = field(default_factory=Logins)
     info: ServerInfo = field(default_factory=ServerInfo)
     draining: asyncio.Event = field(default_factory=asyncio.Event)
     meters: Meters = field(default_factory=Meters)
@@ -46,11 +44,9 @@ class Master:
     metrics_queues: int = MOST_QUEUES
     streams: int = 0
     most_streams: int = 10_000
-    tallies: Tallies = field(init=False)
     enqueuing: Coalescer = field(init=False)
 
     def __post_init__(self) -> None:
         self.enqueuing = Coalescer(self.engine)
         self.figures = Figures(self.engine, self.metrics_queues)
-        self.tallies = Tallies(self.engine)
         self.engine.observe = self.meters.call

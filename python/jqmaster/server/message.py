@@ -19,6 +19,7 @@ from jqmaster.server.keyring import ANYBODY, Identity
 from jqmaster.server.reader import printable
 
 JSON = "application/json"
+MOST_PARAMETERS = 1000
 _MSGPACK_TYPES = (MSGPACK, "application/x-msgpack", "application/vnd.msgpack")
 
 
@@ -32,7 +33,7 @@ class Request:
     scope: Mapping[str, Any]
     headers: Mapping[bytes, bytes]
     params: Mapping[str, str] = field(default_factory=dict)
-    query: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str | list[str]] = field(default_factory=dict)
     body: bytes = b""
     who: Identity = ANYBODY
     rename: Callable[[str], str] = str
@@ -60,19 +61,19 @@ class Reply:
     headers: Sequence[tuple[bytes, bytes]] = ()
 
 
-def read_query(query: bytes, known: Iterable[str]) -> dict[str, str]:
-    """A query's parameters, each once. Raises 400 for others than `known`."""
-    result: dict[str, str] = {}
+def read_query(query: bytes, known: Iterable[str]) -> dict[str, str | list[str]]:
+    """A query's parameters; of one that is there several times a list. Raises 400 for others than `known`."""
+    result: dict[str, Any] = {}
     try:
-        pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=20)
+        text = query.decode("ascii")
+        pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MOST_PARAMETERS)
     except ValueError:
         raise invalid(None, "the query string cannot be read") from None
     for name, value in pairs:
         if name not in known:
             raise unknown_field(name, known, "parameter")
-        if name in result:
-            raise invalid(name, "given twice")
-        result[name] = value
+        before = result.get(name)
+        result[name] = value if before is None else [*(before if isinstance(before, list) else [before]), value]
     return result
 
 

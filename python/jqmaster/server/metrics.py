@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,10 +22,16 @@ from jqmaster import __version__
 from jqmaster.engine.replies import Document
 from jqmaster.server.figures import STATES, Look
 from jqmaster.server.meters import Histogram, Meters
-from jqmaster.server.tally import EVENTS, TIMES, Tally, cumulative
 
 OTHERS = "*"  # no queue has this name
 WORKER_STATES = ("ready", "full", "busy", "unreachable", "pulling", "quiet")
+
+EVENTS = ("enqueued", "done", "failed", "lapsed", "error", "cancelled", "released", "moved", "skipped")
+# Upper ends of the steps of waiting and running.
+ENDS_MS = (
+    1, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 120_000, 300_000, 600_000,
+    1_800_000, 3_600_000, 21_600_000, 86_400_000,
+)  # fmt: skip
 
 Values = tuple[str, ...]
 """Of a family's labels."""
@@ -59,13 +66,13 @@ _OF_EACH = {
 
 @dataclass
 class Families:
-    """All there is to tell, as a collector. `look` is None while Redis cannot be asked. `commands`: what Redis says of
-    its own."""
+    """All there is to tell, as a collector. `look` is None while Redis cannot be asked. `days`: what was done in a
+    queue since midnight UTC, and under None in all. `commands`: what Redis says of its own."""
 
     look: Look | None
     meters: Meters
     under_way: int
-    tallies: Mapping[str | None, Tally] = field(default_factory=dict)
+    days: Mapping[str | None, Document] = field(default_factory=dict)
     commands: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def collect(self) -> Iterator[Metric]:
@@ -76,7 +83,7 @@ class Families:
         yield _gauge("deliveries_under_way", "Deliveries that are not answered yet.", self.under_way)
         if self.look is not None:
             yield from _of_namespace(self.look)
-            yield from _of_counters(self.tallies)
+            yield from _of_counters(self.days)
             yield from _of_commands(self.commands)
         yield from PROCESS_COLLECTOR.collect()
         yield from PLATFORM_COLLECTOR.collect()
@@ -152,21 +159,28 @@ def _of_running(look: Look) -> Iterator[Metric]:
     )
 
 
-def _of_counters(tallies: Mapping[str | None, Tally]) -> Iterator[Metric]:
-    queues = {name: tally.totals for name, tally in tallies.items() if name is not None}
-    text = "What happened in the namespace, whoever did it, since this master was first asked."
-    by_queue = (((queue, event), totals[event]) for queue, totals in queues.items() for event in EVENTS)
+def _of_counters(days: Mapping[str | None, Document]) -> Iterator[Metric]:
+    """They begin anew each day. For Prometheus that is as after a restart: rates stay right."""
+    queues = {name: day for name, day in days.items() if name is not None}
+    text = "What happened in the namespace, whoever did it, since midnight UTC."
+    by_queue = (((queue, event), day[event]) for queue, day in queues.items() for event in EVENTS)
     yield _family(CounterMetricFamily, "jobs", text, ("queue", "event"), by_queue)
-    if None in tallies:
-        whole = tallies[None].totals
-        yield _family(
-            CounterMetricFamily, "namespace_jobs", f"{text} Of all queues together.", ("event",),
-            (((event,), whole[event]) for event in EVENTS),
-        )  # fmt: skip
+    whole = [((event,), days[None][event]) for event in EVENTS if None in days]
+    yield _family(CounterMetricFamily, "namespace_jobs", f"{text} Of all queues together.", ("event",), whole)
     texts = {"wait": "From when a job was ready to its first start.", "run": "How long attempts took that were done."}
-    for kind in TIMES:
-        samples = (((queue,), *cumulative(totals, kind)) for queue, totals in queues.items())
+    for kind in texts:
+        samples = [((queue,), *_cumulative(day[kind])) for queue, day in queues.items()]
         yield _histograms(f"job_{kind}_seconds", texts[kind], ("queue",), samples)
+
+
+def _cumulative(times: Document) -> tuple[list[tuple[float, float]], float]:
+    """Ends in seconds with the count up to each, the last infinite, and the sum in seconds. The engine's own steps, a
+    fifth apart, go into the first that has room for all of them."""
+    counts = [0.0] * (len(ENDS_MS) + 1)
+    for end_ms, count in times["histogram"]:
+        counts[bisect_left(ENDS_MS, end_ms)] += count
+    ends = (*(end_ms / 1000 for end_ms in ENDS_MS), float("inf"))
+    return list(zip(ends, accumulate(counts), strict=True)), times["mean"] * times["count"] / 1000
 
 
 def _of_commands(commands: Mapping[str, Mapping[str, Any]]) -> Iterator[Metric]:

@@ -32,7 +32,7 @@ from jqmaster.server.bulk import Bulks
 from jqmaster.server.dispatch import Dispatch
 from jqmaster.server.egress import Egress
 from jqmaster.server.embedded import EmbeddedRedis, EmbeddedRedisError
-from jqmaster.server.events import EventFeed
+from jqmaster.server.events import JobEvents
 from jqmaster.server.figures import MOST_QUEUES
 from jqmaster.server.http import http1
 from jqmaster.server.http.app import create_app
@@ -124,7 +124,7 @@ class Server:
         self._opened: Opened | None = None
         self._waiting: Waiting
         self._ended: Ended
-        self._events: EventFeed
+        self._events: JobEvents
         self._keyring: Keyring | None = None
         self._shutdown = asyncio.Event()
         self._bounds = RequestBounds()
@@ -240,7 +240,7 @@ class Server:
         self._keyring = await self._keys(here.engine)
         self._waiting = here.waiting()
         self._ended = here.ended()
-        self._events = here.each(lambda engine: EventFeed(engine, engine.redis))
+        self._events = here.each(JobEvents)
         return here
 
     async def _keys(self, engine: Engine) -> Keyring:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import ipaddress
-import time
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
@@ -21,8 +20,6 @@ from jqmaster.server.keyring import Identity, Keyring
 
 COOKIE = "jq_session"
 IDLE_S = 3600.0
-MOST_FAILED = 20
-_MOST_ADDRESSES = 10_000
 _MOST_NAME = 100  # bytes, as names of keys, and in the trail
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -61,30 +58,6 @@ class Proxies(NamedTuple):
 
 
 NO_PROXIES = Proxies()
-
-
-class Logins:
-    """Those that failed: at most `MOST_FAILED` in a minute from one address."""
-
-    def __init__(self) -> None:
-        self._failed: dict[str, list[float]] = {}
-
-    def wait_s(self, scope: Scope) -> float:
-        """How long until one more may be tried."""
-        now = time.monotonic()
-        recent = [at for at in self._failed.get(_address(scope), ()) if at > now - 60]
-        return recent[0] + 60 - now if len(recent) >= MOST_FAILED else 0.0
-
-    def failed(self, scope: Scope) -> None:
-        """Count one."""
-        if len(self._failed) >= _MOST_ADDRESSES:
-            del self._failed[next(iter(self._failed))]
-        self._failed[_address(scope)] = [*self._failed.get(_address(scope), ())[1 - MOST_FAILED :], time.monotonic()]
-
-
-def _address(scope: Scope) -> str:
-    client = scope.get("client")
-    return str(client[0]) if client else ""
 
 
 def _signer(secret: bytes) -> TimestampSigner:

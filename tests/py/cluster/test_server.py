@@ -61,7 +61,7 @@ async def test_jobs_over_http(http: aiohttp.ClientSession, jq: Cluster) -> None:
     many = await send(http, "POST", "/jobs", {"jobs": [{"name": "a", "argument": number} for number in range(5)]})
     assert len(many["job_ids"]) == 5
     assert (await send(http, "GET", f"/job/{ids[2]}"))["status"] == "queued"
-    assert (await send(http, "GET", "/queue/a"))["queued"] == 11
+    assert (await send(http, "GET", "/queues?names=a"))["queues"][0]["queued"] == 11
     listed = await send(http, "GET", "/jobs?queue=a&count=4")
     assert len(listed["jobs"]) == 4
     more = await send(http, "GET", f"/jobs?queue=a&cursor={listed['cursor']}")
@@ -77,15 +77,15 @@ async def test_a_job_that_is_refused_touches_none_that_comes_with_it(http: aioht
     posts = [{"name": "a", **({"unique": f"u{n}"} if n % 5 else {"priority": "high"})} for n in range(30)]
     answers = await asyncio.gather(*(send(http, "POST", "/job", post) for post in posts), return_exceptions=True)
     assert [isinstance(answer, AssertionError) for answer in answers] == [n % 5 == 0 for n in range(30)]
-    assert (await send(http, "GET", "/queue/a"))["queued"] == 24
+    assert (await send(http, "GET", "/queues?names=a"))["queues"][0]["queued"] == 24
 
 
 async def test_a_bulk_goes_through_all_partitions(http: aiohttp.ClientSession, jq: Cluster) -> None:
     for key in KEYS.values():
         await add(jq, {"unique": key}, {}, {})
-    bulk = await send(http, "POST", "/bulks", {"what": "cancel", "where": {"queue": "a"}})
+    bulk = await send(http, "POST", "/bulk", {"what": "cancel", "where": {"queue": "a"}})
     await eventually(lambda: _has_ended(http, bulk["id"]))
-    assert (await send(http, "GET", "/queue/a"))["cancelled"] == 18
+    assert (await send(http, "GET", "/queues?names=a"))["queues"][0]["cancelled"] == 18
 
 
 async def _has_ended(http: aiohttp.ClientSession, bulk: str) -> bool:
@@ -108,13 +108,6 @@ async def test_long_polls_and_ends(http: aiohttp.ClientSession, jq: Cluster) -> 
     await send(http, "POST", "/done", {"outcomes": outcomes}, **{"worker-id": "w0"})
     await asyncio.wait_for(asyncio.gather(*ends), 20)
     assert await send(http, "GET", f"/job/{ids[4]}/result") == 1
-
-
-async def test_events_of_a_whole_cluster_are_refused(http: aiohttp.ClientSession, jq: Cluster) -> None:
-    await jq.config(set={"events_max": 1000})
-    async with http.get("/events", headers={"accept": "text/event-stream"}) as response:
-        assert response.status == 400
-        assert "only those of a job" in await response.text()
 
 
 async def test_one_job_is_followed_where_it_is(http: aiohttp.ClientSession, jq: Cluster) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -13,10 +12,9 @@ import pytest
 from failovers import NAMESPACE, Client, connections
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.errors import Unavailable
-from jqmaster.server.events import EventFeed
 from parts import enqueue, eventually
 from servers import RedisServer
-from topologies import Cluster, Node, Proxy, cluster, until
+from topologies import Cluster, cluster
 
 pytestmark = pytest.mark.faults
 
@@ -78,36 +76,3 @@ async def test_a_pause_longer_than_a_sleep_is_slept_through(fresh_server: RedisS
         assert ids <= {line.split()[0] for line in await connections(fresh_server)}
         await enqueue(client.engine)
         assert len(await poll) > 1
-
-
-async def test_events_go_on_behind_a_primary_whose_clock_was_ahead(pair: list[Node]) -> None:
-    """Ids in a stream are moments of its server's clock. The replica did not get the last one."""
-    async with Proxy(pair[0]) as proxy, connect(proxy.url) as redis:
-        engine = Engine(redis, NAMESPACE)
-        await engine.config({"events_max": 1000})
-        await enqueue(engine)
-        feed = EventFeed(engine, redis)
-        pages: list[list[tuple[str, bytes]]] = []
-
-        async def follow() -> None:
-            async for page in feed.after(await feed.last_id(), 60):
-                if page is not None:
-                    pages.append(page)
-
-        following = asyncio.create_task(follow())
-        await eventually(lambda: feed._followers)
-        await asyncio.to_thread(until, lambda: pair[0].offset() == pair[1].offset())
-        await asyncio.to_thread(pair[1].follow, None)
-        ahead = f"{round(time.time() * 1000) + 3_600_000}-0"
-        pair[0].do("XADD", f"{NAMESPACE}:events", ahead, "e", b"\xc0")
-        await eventually(lambda: pages)
-        proxy.target = pair[1]
-        await asyncio.to_thread(pair[0].follow, pair[1])
-        await eventually(lambda: len(pages) == 2)
-        assert pages[0][0][0] == ahead and pages[1] == []
-        await enqueue(engine)
-        await eventually(lambda: len(pages) == 3)
-        assert (await feed.resume(ahead)) == (await feed.last_id(), True)
-        assert (await feed.resume(pages[2][0][0])) == (pages[2][0][0], False)
-        following.cancel()
-        await feed.stop()

@@ -28,9 +28,8 @@ KICK = """\
 -- @flags  drain, function
 -- @role   operator
 -- @role   server with delay
--- @http   POST /jobs/kick (ids!, delay) 202
--- @header Idempotency-Key = delay  why not
--- @http   POST /queue/{queue}/kick (delay=3)
+-- @http   POST /queue/{queue}/kick
+-- @param  timeout  seconds? 0..300  to wait
 """
 
 
@@ -57,10 +56,9 @@ def test_a_head_is_read() -> None:
         ("NOTFOUND", "queue", "it is gone, or was never there"),
     ]
     assert (kick.flags, kick.is_function) == ("drain", True)
-    many, of_queue = kick.routes
-    assert (many.arguments, many.required, many.statuses) == (("ids", "delay"), ("ids",), (202,))
-    assert (many.headers[0].name, many.headers[0].argument) == ("Idempotency-Key", "delay")
-    assert (of_queue.place, of_queue.arguments, of_queue.fixed) == ("queue", (), {"delay": 3})
+    [route] = kick.routes
+    queried, body = kick.stand(route)
+    assert (route.method, route.place, queried, [one.name for one in body]) == ("POST", "queue", [], ["ids", "timeout"])
 
 
 @pytest.mark.parametrize(
@@ -83,10 +81,8 @@ def test_a_role_may_call_it_with_what_is_not_kept_from_it(roles: set, given: tup
         ("-- @role   operator\n", "", "there is no @role"),
         ("@role   operator", "@role   boss", "there is no role boss"),
         ("@errors", "@error", "there is no @error"),
-        ("(ids!, delay)", "(jobs)", "'jobs'"),
         ("{queue}", "{name}", "'name'"),
-        ("POST /jobs/kick", "POST jobs/kick", "cannot be read"),
-        ("POST /jobs/kick", "GET /jobs/kick", "a query cannot hold the list ids"),
+        ("POST /queue", "POST queue", "cannot be read"),
     ],
 )
 def test_a_head_that_is_not_whole_is_refused(line: str, instead: str, problem: str) -> None:
@@ -96,8 +92,8 @@ def test_a_head_that_is_not_whole_is_refused(line: str, instead: str, problem: s
 
 
 def test_a_request_belongs_to_one_operation() -> None:
-    one, other = read(KICK), heads.read("other", heads.comment_of(KICK.replace("{queue}", "{ids[0]}")))
-    with pytest.raises(heads.HeadError, match="other: POST /jobs/kick is a request of kick, too"):
+    one, other = read(KICK), heads.read("other", heads.comment_of(KICK.replace("{queue}", "{ids}")))
+    with pytest.raises(heads.HeadError, match=r"other: POST /queue/\{ids\}/kick is a request of kick, too"):
         heads.check_paths([one, other])
 
 

@@ -52,17 +52,6 @@ async def test_a_worker_that_hangs_leaves_room_for_the_others(
         assert f"worker {slow.id} at {slow.url} has 20 of 40 deliveries under way" in caplog.text
 
 
-async def test_what_a_worker_may_have_it_gets_when_it_has_answered(engine: Engine, redis: Redis) -> None:
-    async def slowly(_job: dict[str, Any]) -> web.Response:
-        await asyncio.sleep(0.05)
-        return web.Response(status=202)
-
-    async with worker(engine, slowly, max_jobs=100) as stub, dispatching(engine, redis, max_deliveries=4):
-        await engine.enqueue([({"name": "mail"}, b"\xc0")] * 40)
-        await stub.delivered(40)
-    assert stub.most_under_way <= 3
-
-
 class Failing:
     """Answers 401 as long as it is told to."""
 
@@ -154,13 +143,3 @@ async def test_who_is_gone_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None
     assert list(meters.breakers) == ["w"]
     now += 1 + breakers.FORGET_S + 1
     assert of.without() == [] and meters.breakers == {} and of._known == {}
-
-
-async def test_something_is_left_when_many_hang_together() -> None:
-    of = Breakers(100, Meters(), lambda: None)
-    ids = [str(number) for number in range(60)]
-    while takers := [one for one in ids if one not in of.without()]:
-        for one in takers:
-            if one not in of.without():
-                of.take(one, "")
-    assert of._under_way == 99 and all(of._known[one].under_way for one in ids)

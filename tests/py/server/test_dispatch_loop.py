@@ -16,18 +16,9 @@ from redis.asyncio import Redis
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import load
 from jqmaster.server.answers import retry_after_s
-from jqmaster.server.dispatch import Dispatch
-from parts import FINISHED, answers, came_to, commands, dispatch_of, enqueue, eventually, status, until, worker
+from parts import FINISHED, came_to, dispatch_of, enqueue, eventually, status, until, worker
 from servers import RedisServer
 from test_dispatch import ACCEPTED, SOON_S, dispatch  # noqa: F401
-
-
-async def test_many_jobs_all_arrive_once(engine: Engine, dispatch: Dispatch) -> None:
-    async with worker(engine, answers(200, {"type": "success"}), max_jobs=50) as stub:
-        made = await engine.enqueue([({"name": "mail"}, b"\xc0")] * 500)
-        await eventually(lambda: came_to(dispatch, *FINISHED) == 500 and dispatch.under_way == 0)
-        assert sorted(job["id"] for job in stub.jobs) == sorted(job.id for job in made)
-        assert stub.most_under_way <= 50
 
 
 async def test_deliveries_to_several_workers_are_bounded_together(engine: Engine, redis: Redis) -> None:
@@ -50,23 +41,6 @@ async def test_deliveries_to_several_workers_are_bounded_together(engine: Engine
         await eventually(lambda: came_to(dispatch, "accepted") == len(jobs))
     await dispatch.stop(1)
     assert 1 < most <= 3
-
-
-async def test_an_idle_dispatch_makes_next_to_no_calls(fresh_server: RedisServer) -> None:
-    async with connect(fresh_server.url) as redis:
-        await load(redis, "{idle}")
-        engine = Engine(redis, "{idle}")
-        dispatch = dispatch_of(engine)
-        dispatch.start()
-        async with worker(engine, answers(200, {"type": "success"})) as stub:
-            await enqueue(engine)
-            await stub.delivered()
-            await eventually(lambda: came_to(dispatch, *FINISHED) == 1 and dispatch.under_way == 0)
-            await asyncio.sleep(0.3)
-            before = await commands(redis)
-            await asyncio.sleep(3)
-            assert await commands(redis) - before <= 4  # the question itself is one
-        await dispatch.stop(1)
 
 
 async def test_an_outcome_outlives_a_restart_of_redis() -> None:

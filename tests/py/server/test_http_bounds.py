@@ -158,14 +158,14 @@ def test_what_was_given_up_or_answered_counts_no_more(connect: Any) -> None:
 
 def test_streams_have_a_bound_and_end(connect: Any, live: Live) -> None:
     live.master.most_streams = 3
-    config = {"set": {"events_max": 10}}
-    requests.patch(f"http://127.0.0.1:{live.port}/config", json=config, timeout=60).raise_for_status()
+    made = requests.post(f"http://127.0.0.1:{live.port}/job", json={"name": "a"}, timeout=60).json()
+    follow = f"GET /job/{made['job_id']}/events HTTP/1.1\r\nhost: x\r\n\r\n".encode()
     streams = [connect() for _ in range(3)]
     for stream in streams:
-        stream.sendall(b"GET /events HTTP/1.1\r\nhost: x\r\n\r\n")
+        stream.sendall(follow)
         assert b" 200 " in stream.recv(1000)
     one_more = connect()
-    one_more.sendall(b"GET /events HTTP/1.1\r\nhost: x\r\n\r\n")
+    one_more.sendall(follow)
     status, headers, body = answer(one_more)
     assert (status, body["error"]["code"], headers["retry-after"]) == (503, "BUSY", "1")
     streams[0].close()
@@ -173,5 +173,5 @@ def test_streams_have_a_bound_and_end(connect: Any, live: Live) -> None:
     while live.master.streams == 3:
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    one_more.sendall(b"GET /events HTTP/1.1\r\nhost: x\r\n\r\n")
+    one_more.sendall(follow)
     assert b" 200 " in one_more.recv(1000)

@@ -45,13 +45,9 @@ def test_whatever_has_a_name_is_found_by_it(url: str, name: str) -> None:
             return answer.json() if answer.content else None
 
         ask("POST", "/job", {"name": name, "queue": name, "tags": [name]})
-        ask("PUT", f"/schedule/{at}", {"every": 3600, "job": {"name": name}})
-        assert ask("GET", f"/queue/{at}")["name"] == name
-        assert [job["queue"] for job in ask("GET", f"/queue/{at}/jobs")["jobs"]] == [name]
-        assert ask("GET", f"/constraint/{at}")["id"] == name
-        assert ask("GET", f"/schedule/{at}")["id"] == name
-        assert jq.operations.queue(name, paused=True)["paused"] is True
-        assert ask("GET", f"/queue/{at}")["paused"] is True
+        ask("POST", f"/schedule/{at}", {"every": 3600, "job": {"name": name}})
+        assert jq.operations.schedules(ids=[name]).documents[0]["id"] == name
+        assert ask("POST", f"/queue/{at}", {"known": True, "paused": True})["name"] == name
         assert list(jq.each("usage", name)) == ask("GET", f"/constraint/{at}/usage")["keys"]
 
 

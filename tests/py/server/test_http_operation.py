@@ -16,27 +16,15 @@ from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import install
 from jqmaster.engine.waiting import Waiting
-from jqmaster.server.events import EventFeed
+from jqmaster.server.events import JobEvents
 from jqmaster.server.http.app import create_app
 from jqmaster.server.master import Master
 from parts import eventually
 from servers import RedisServer
 
 
-@pytest.mark.parametrize(
-    ("path", "field"), [("/queue/new", "queue"), ("/constraint/new", "id"), ("/schedule/new", "id")]
-)
-async def test_what_is_not_there_is_told_by_its_name(api: Api, path: str, field: str) -> None:
-    what = path.split("/")[1]
-    answer = await api.get(path)
-    assert (answer.status, answer.error) == (
-        404,
-        {"code": "NOTFOUND", "field": field, "message": f"{field}: no such {what}: new"},
-    )
-
-
 async def test_a_query_that_cannot_be_read_is_refused(api: Api) -> None:
-    for query in ("%ff=1", "cursor=%ff", "&".join(f"a{n}=1" for n in range(30))):
+    for query in ("%ff=1", "cursor=%ff", "&".join(f"a{n}=1" for n in range(1100))):
         assert (await api.get(f"/queues?{query}")).status == 400
 
 
@@ -199,7 +187,7 @@ async def lonely(fresh_server: RedisServer, namespace: str) -> Any:
         await install(client, namespace, builtin(), make_current=True)
         engine = Engine(client, namespace, recreate=True)
         waiting, ended = Waiting(engine, client), Ended(engine, client)
-        master = Master(engine, waiting, ended, Pokes(), EventFeed(engine, client))
+        master = Master(engine, waiting, ended, Pokes(), JobEvents(engine))
         yield Api(create_app(master), master), fresh_server
         await waiting.stop()
         await ended.stop()
@@ -213,7 +201,7 @@ CALLS: tuple[tuple[str, str, Any], ...] = (
     ("POST", "/pick", {"queues": "*"}),
     ("POST", "/pick", {"queues": "*", "timeout": 0.1}),
     ("GET", "/queues", None),
-    ("PATCH", "/config", {"set": {"result_ttl": 5}}),
+    ("POST", "/config", {"set": {"result_ttl": 5}}),
     ("GET", "/health", None),
 )
 
@@ -248,29 +236,3 @@ async def test_a_redis_that_hangs_makes_no_master_look_dead(lonely: Any) -> None
     finally:
         os.kill(server.process.pid, signal.SIGCONT)
     assert (await api.get("/health")).status == 200
-
-
-async def test_a_full_redis_takes_no_jobs_and_lets_the_rest_drain(lonely: Any) -> None:
-    api, server = lonely
-    await api.enqueue(keep_result=True)
-    with server.client() as client:
-        client.config_set("maxmemory", 1)
-        answer = await api.post("/job", {"name": "mail"})
-        assert (answer.status, answer.error["code"]) == (503, "UNAVAILABLE")
-        assert "memory" in answer.error["message"]
-        assert (await api.post("/jobs", {"jobs": [{"name": "mail"}]})).status == 503
-        [job] = await api.pick()
-        assert (await api.done(job, result=1)).status == 200
-        assert (await api.get(f"/job/{job['id']}/result")).value == 1
-        client.config_set("maxmemory", 0)
-    await api.enqueue()
-
-
-async def test_a_namespace_of_another_schema_is_503(lonely: Any) -> None:
-    api, server = lonely
-    with server.client() as client:
-        meta = api.master.engine._meta
-        client.setrange(meta, 0, b"\xff\xff")
-        for method, path, body in CALLS:
-            answer = await api(method, path, body, worker_id="w")
-            assert (answer.status, answer.error["code"]) == (503, "VERSION"), (method, path)

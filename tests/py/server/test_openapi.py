@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import copy
 import re
-import secrets
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import quick_yaml
-import requests
 import yaml
 
-from http_live import Live, live_server
 from http_support import JSON, MSGPACK, OPENAPI, document
 from jqmaster.server.http.about import document as served
 from jqmaster.server.http.routes import ROUTES
 
 METHODS = ("get", "post", "put", "patch", "delete")
 # Their answers have one form, and some go on without end.
-STREAMS = {"/events", "/job/{id}/events", "/export"}
+STREAMS = {"/job/{id}/events", "/export"}
 RECORDS = "application/octet-stream"
 
 
@@ -86,57 +82,3 @@ def test_every_operation_says_how_it_fails() -> None:
                 assert {"400", "408", "413", "415"} <= known, (path, method)
                 kinds = {RECORDS} if path == "/import" else {MSGPACK, JSON}
                 assert set(operation["requestBody"]["content"]) == kinds
-
-
-# Schemathesis: whatever it makes of the document, the answer is documented and never a 500.
-
-
-@pytest.fixture(scope="module")
-def live(redis_url: str) -> Iterator[Live]:
-    with live_server(redis_url, "{t" + secrets.token_hex(6) + "}", max_content_length=1 << 20) as live:
-        yield live
-
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[requests.Session]:
-    """Keeps its connections, which saves a third of the time."""
-    with requests.Session() as session:
-        yield session
-
-
-def flat_document() -> dict[str, Any]:
-    """The document with matchers of two levels, the inner ones about names alone: of those without end so
-    many cases are made that it takes minutes. Without what answers without end."""
-    flat = copy.deepcopy(document())
-    for path in ("/events", "/job/{id}/events"):
-        del flat["paths"][path]
-    outer = flat["components"]["schemas"]["Matcher"]["properties"]
-    inner = {
-        "type": "object",
-        "required": ["name"],
-        "additionalProperties": False,
-        "properties": {"name": outer["name"]},
-    }
-    outer["any"]["items"] = outer["not"] = inner
-    return flat
-
-
-@pytest.fixture(scope="module")
-def schema() -> Any:
-    import schemathesis
-
-    return schemathesis.openapi.from_dict(flat_document())
-
-
-OPERATIONS = [(method, path) for path, item in flat_document()["paths"].items() for method in METHODS if method in item]
-
-
-# Not schemathesis' own `parametrize`: it makes the requests of all operations while tests are collected, in each
-# process that runs tests, and gives all its tests one name, of which xdist runs one.
-@pytest.mark.parametrize(("method", "path"), OPERATIONS)
-def test_generated_requests_get_documented_answers(
-    method: str, path: str, schema: Any, live: Live, session: requests.Session
-) -> None:
-    import generated
-
-    generated.ask(schema[path][method.upper()], live, session)

@@ -53,17 +53,17 @@ import sys
 
 import jq
 from jq import Client
-from jq.api.pusher import enqueue, result
+from jq.api.pusher import enqueue_one, result
 from jq.api.worker import finish, pick
 from jq.models import FinishBody, NewJob, PickBody, Success
 
 for module in pkgutil.walk_packages(jq.__path__, "jq."):
     __import__(module.name)
 client = Client(sys.argv[1], raise_on_unexpected_status=True)
-enqueued = enqueue.sync(client=client, body=NewJob("double", argument=21, keep_result=True))
+enqueued = enqueue_one.sync(client=client, body=NewJob("double", argument=21, keep_result=True))
 [job] = pick.sync(client=client, worker_id="python", body=PickBody(queues=["double"])).jobs
 outcome = Success(job.id, job.token, "success", result=job.argument * 2)
-finish.sync(client=client, worker_id="python", body=FinishBody([outcome]))
+finish.sync(client=client, worker_id="python", body=FinishBody(outcomes=[outcome]))
 print(json.dumps(result.sync(enqueued.job_id, client=client)))
 """
 

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 import requests
@@ -108,13 +109,14 @@ def answers(url: str, folder: Path) -> bool:
 def ask(method: str, url: str, folder: Path, user: str | None = "ann", **headers: str) -> requests.Response:
     who = None if user is None else (user, PASSWORD)
     headers |= {"accept": "application/json"}
-    return requests.request(method, url, auth=who, verify=folder / "jq.crt", timeout=60, headers=headers)
+    sent: Any = {"json": {"paused": True}} if method == "POST" else {}
+    return requests.request(method, url, auth=who, verify=folder / "jq.crt", timeout=60, headers=headers, **sent)
 
 
 def test_a_proxy_says_who_it_is(proxy: str, folder: Path) -> None:
     told = ask("GET", f"{proxy}/session", folder).json()
     assert (told["name"], told["asks"], "admin" in told["roles"]) == ("ann", True, True)
-    assert ask("POST", f"{proxy}/queue/mail/pause", folder).status_code == 200
+    assert ask("POST", f"{proxy}/queue/mail", folder).status_code == 200
     [entry, *_] = ask("GET", f"{proxy}/trail", folder).json()["trail"]
     assert (entry["actor"], entry["on"]) == ("ann", "mail")
     assert ask("GET", f"{proxy}/queues", folder, user=None).status_code == 401
@@ -138,7 +140,7 @@ def test_the_pages_work_behind_it(proxy: str, folder: Path, browser: Browser) ->
     expect(page.locator("#user")).to_contain_text("ann")
     expect(page.locator("h1")).to_contain_text("Overview")
     expect(page.locator("#live")).to_contain_text("Live")  # events come through
-    ask("POST", f"{proxy}/queue/mail/pause", folder)
+    ask("POST", f"{proxy}/queue/mail", folder)
     page.goto(f"{proxy}/ui/queue/mail")
     page.get_by_role("button", name="Resume", exact=True).click()
     expect(page.locator("#toasts")).not_to_be_empty()

@@ -13,7 +13,6 @@ from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import load
 from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import Unavailable
-from jqmaster.server.events import EventFeed
 from parts import enqueue, eventually
 from servers import RedisServer
 from topologies import Cluster
@@ -25,7 +24,7 @@ SOON_S = 20.0
 
 
 class Client:
-    """All that keeps a connection, on one URL: calls, a worker's long poll, a wait for an end, events."""
+    """All that keeps a connection, on one URL: calls, a worker's long poll, a wait for an end."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -33,29 +32,14 @@ class Client:
         self.engine = Engine(self.redis, NAMESPACE)
         self.waiting = Waiting(self.engine, self.redis)
         self.ended = Ended(self.engine, self.redis)
-        self.events = EventFeed(self.engine, self.redis)
-        self.seen: list[bytes] = []
-        self._following: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Client:
         await load(self.redis, NAMESPACE)
-        await self.engine.config({"events_max": 1000})
-        self._following = asyncio.create_task(self._follow(await self.events.last_id()))
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        assert self._following is not None
-        self._following.cancel()
-        await asyncio.gather(self.waiting.stop(), self.ended.stop(), self.events.stop())
+        await asyncio.gather(self.waiting.stop(), self.ended.stop())
         await self.redis.aclose()
-
-    async def _follow(self, last: str) -> None:
-        while True:
-            with contextlib.suppress(Unavailable):
-                async for page in self.events.after(last, 60):
-                    if page:
-                        last = page[-1][0]
-                        self.seen += [event for _, event in page]
 
     async def until_answered(self, ask: Callable[[], Awaitable[object]], timeout_s: float) -> object:
         """What a caller does who repeats what is safe to repeat."""
@@ -87,7 +71,6 @@ class Client:
         await eventually(lambda: self.ended.is_subscribed and self.waiting._channels)
         await asyncio.sleep(0.3)
         await self.is_replicated()
-        before = len(self.seen)
         await fault()
         began = time.monotonic()
 
@@ -108,7 +91,6 @@ class Client:
             assert await asyncio.wait_for(end, within_s + 5) == "done"
             took_s = await asyncio.wait_for(started, within_s + 5)
             await self.until_answered(lambda: self.engine.get([first]), within_s)
-            await eventually(lambda: len(self.seen) >= before + 3, within_s)
             third = await enqueue(self.engine, "third")
             [job] = (await self.engine.pick("w", "third")).jobs
             later = asyncio.create_task(self.ended.wait(third.encode(), LONG_S))

@@ -17,13 +17,12 @@ from http_support import document
 from jqmaster.bundle.built import builtin
 from jqmaster.manifest.contract import ANYBODY, SERVER, Argument, Operation, Route
 from jqmaster.manifest.manifest import operations
-from jqmaster.manifest.types import CONDITIONS
-from jqmaster.server.http.routes import OWN
+from jqmaster.server.http.routes import OWN, STREAMS
+from jqmaster.server.http.translate import in_query
 from processes import MasterProcess
 from servers import RedisServer
 
 NAMESPACE = "{fuzz}"
-STREAMS = ("events", "records")  # they go on sending, so only their head is looked at
 CALLS = [one for one in operations().values() if one.roles != (SERVER,)]
 REQUESTS = [
     *((one, route) for one in (*CALLS, *(own.operation for own in OWN)) for route in one.routes),
@@ -82,51 +81,39 @@ class HttpFuzzer:
             spec = {one.name: self.part(one) for one in operation.arguments if not one.optional or self.chance(0.3)}
             behind = [packed(spec.pop(name)) for name in operation.behind if name in spec]
             return [packed(spec), *behind] if "spec" in operation.positions else behind
+        if operation.name == "enqueue_one":
+            return job
         if operation.name == "enqueue":
-            return job if route.whole else {"jobs": [job] * self.random.randint(0, 3)}
+            return {"jobs": [job] * self.random.randint(0, 3)}
         if operation.name == "finish":
             return {"outcomes": [{"id": job_id, "token": token, "type": "success", "result": self.values.odd()}]}
-        if operation.name == "import":
+        if operation.name == "import_records":
             return packed(self.values.odd())
         if operation.name == "change":
-            return {"priority": 1} if route.whole else {"jobs": [{"id": job_id, "priority": 1}]}
-        stands = [*(operation.argument(name) for name in route.arguments), *route.parameters]
-        body = {one.name: self.part(one) for one in stands if one.name in route.required or self.chance(0.3)}
+            return {"jobs": [{"id": job_id, "priority": 1}]}
+        body = {one.name: self.part(one) for one in operation.stand(route)[1] if not one.optional or self.chance(0.3)}
         return {"job": self.values.of_job(), "every": 60} | body if operation.name == "schedule" else body
-
-    def in_query(self, operation: Operation, route: Route) -> list[Argument]:
-        if route.has_body or route.method not in ("GET", "DELETE"):
-            return [one for one in route.parameters if one.name in route.query]
-        found: list[Argument] = list(route.parameters)
-        for name in route.arguments:
-            outer, _, inner = name.partition(".")
-            argument = operation.argument(outer)
-            if inner or argument.type == "Where":
-                members = [inner] if inner else [*CONDITIONS]
-                found += [Argument(name=member, type=CONDITIONS[member][0], optional=True) for member in members]
-            else:
-                found.append(argument)
-        return found
 
     def request(self, operation: Operation, route: Route) -> None:
         path = route.path
         if route.place:
-            named = self.part(operation.argument(re.split(r"[.\[]", route.place)[0]))
-            named = named[0] if isinstance(named, list) and named else named
+            named = self.part(operation.argument(route.place))
             path = path.replace("{" + route.place + "}", self.text(named) or "x")
-        stands = self.in_query(operation, route)
-        query = [(one.name, self.part(one)) for one in stands if not one.optional or self.chance(0.4)]
+        queried, body_arguments = operation.stand(route)
+        stands = [(name, one, one.optional or outer) for name, one, outer in in_query(queried)]
+        query = [(name, self.part(one)) for name, one, is_optional in stands if not is_optional or self.chance(0.4)]
         query += [(self.random.choice(("x", "cursor", "", "count")), self.values.odd())] if self.chance(0.05) else []
         if query:
             path += "?" + "&".join(f"{name}={self.text(value)}" for name, value in query)
-        headers = {"worker-id": self.random.choice(self.values.workers)} if route.headers else {}
+        has_worker = any(one.header == "worker-id" for one in operation.arguments)
+        headers = {"worker-id": self.random.choice(self.values.workers)} if has_worker else {}
         headers["accept"] = self.random.choice(("application/json", "application/msgpack", "*/*"))
         if self.chance(0.03):
             headers["accept"] = self.random.choice(("text/html", ";;"))
         if self.chance(0.97):
             headers["authorization"] = f"Bearer {self.key}"
         body = None
-        if route.has_body or route.path.startswith("/call/") or self.chance(0.02):
+        if body_arguments or route.path.startswith("/call/") or self.chance(0.02):
             body = self.encoded(operation, route, headers)
         method = route.method if self.chance(0.98) else self.random.choice(("GET", "PUT", "HEAD", "TRACE"))
         self.ask(operation, route, method, path, body, headers)
@@ -155,7 +142,7 @@ class HttpFuzzer:
         try:
             self.connection.request(method, path, body, headers)
             response = self.connection.getresponse()
-            is_stream = route.answer in STREAMS and response.status == 200
+            is_stream = operation.replies[0].type in STREAMS and response.status == 200
             content = b"" if is_stream else response.read()
         except (TimeoutError, http.client.HTTPException, OSError) as problem:
             self.connection.close()
@@ -211,13 +198,13 @@ class HttpFuzzer:
         self.master.signal()
         if (code := self.master.ends()) or _LINES.search(self.master.text):
             raise Fault(f"the master ended with {code}: {self.master.text[-3000:]}")
-        script, cursor = self.redis.script_load(builtin()["audit"].source), b"0"
+        script, cursor = self.redis.script_load(builtin()["audit"].source), b""
         while True:
             asked = packed({"cursor": cursor.decode()})
             cursor, *problems = self.redis.evalsha(script, 2, NAMESPACE, NAMESPACE + ":meta", asked)
             if problems:
                 raise Fault(f"audit: {problems[:5]}")
-            if cursor == b"0":
+            if not cursor:
                 break
         self.redis.close()
 
@@ -226,7 +213,7 @@ def responses_of(operation: Operation, route: Route) -> set[str]:
     of_any = {"404", "405"}
     if operation.roles != (ANYBODY,):  # what the document's text says of all of them
         of_any |= {"401", "403", "429"}
-    path = "/call/{operation}" if route.path.startswith("/call/") else route.shown
+    path = "/call/{operation}" if route.path.startswith("/call/") else route.path
     return set(document()["paths"][path][route.method.lower()]["responses"]) | of_any
 
 

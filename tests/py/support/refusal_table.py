@@ -188,9 +188,8 @@ BY_HAND: dict[str, dict[str, list[Any]]] = {
     "discard": {"cursor": [{"cursor": ""}], "count": [{"count": 1}], "ids": [{"where": {}}, {"ids": None}]},
     "bulk": {"what": [{"what": None}], "where": [{"where": None}]},
     "queue": {
-        "fair[1]": [{"fair": [{"by": "name"}, 5]}],
-        "fair[0].weights.a": [
-            {"fair": [{"by": "name", "weights": {"b": 1, "a": wrong}}]} for wrong in (0, 0.0009, 1001, "1", True, NAN)],
+        "fair.weights.a": [
+            {"fair": {"by": "name", "weights": {"b": 1, "a": wrong}}} for wrong in (0, 0.0009, 1001, "1", True, NAN)],
     },
     "queues": {"count": [{"names": ["a"], "count": 1}]}, "constraints": {"count": [{"ids": ["a"], "count": 1}]},
     "schedules": {"count": [{"ids": ["a"], "count": 1}], "ids": [{"ids": ["a"] * 21, "next": 100}]},
@@ -199,7 +198,6 @@ BY_HAND: dict[str, dict[str, list[Any]]] = {
            for path, matchers in MATCHERS.items()},
         "arguments": [[], [encode(BASE["constrain"])], [encode(BASE["constrain"]), A, A]],
         "concurrency": [{"concurrency": None}], "by[1]": [{"by": ["name", path]} for path in PATHS],
-        "order": [{"order": "strict", "concurrency": 2}],
         'cost: "tokens", did you mean argument.tokens?': [{"rate": {"limit": 1, "period": 1}, "cost": "tokens"}],
     },
     "hold": {
@@ -241,10 +239,6 @@ BY_HAND: dict[str, dict[str, list[Any]]] = {
     "tags": {"top: both": [{"top": 1, "cursor": ""}, {"top": 1, "count": 1}]},
     "stats": {field: [{"by": "day", field: 1}] for field in ("count",)} | {"cursor": [{"cursor": "x"}]},
     "forget": {"CONFLICT name": [{"name": "a"}]},
-    "depend": {
-        "add[0]": [{"add": [DONE], "remove": [DONE]}], "NOTFOUND id": [{"id": UNKNOWN}],
-        "CONFLICT id": [{"id": RUNNING, "add": [DONE]}],
-    },
     "grant": {
         "id": [{"id": KEY[:11]}, {"id": KEY.upper()}, {"id": KEY[:11] + "\n"}], "digest": [{"digest": DIGEST + "0"}],
         "CONFLICT id": [{"id": "00000000000a"}],

@@ -98,7 +98,7 @@ class Server:
         self.call("POST", "/done", {"outcomes": [body]}, **{"worker-id": worker})
 
     def queue(self, name: str) -> dict[str, Any]:
-        found: dict[str, Any] = self.get(f"/queue/{quote(name, safe='')}")
+        [found] = self.get(f"/queues?names={quote(name, safe='')}")["queues"]
         return found
 
 

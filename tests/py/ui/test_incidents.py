@@ -57,7 +57,7 @@ def redis_() -> Iterator[RedisServer]:
 def server(redis_: RedisServer) -> Iterator[Server]:
     with MasterProcess("--redis", redis_.url, "--namespace", NAMESPACE) as process:
         server = Server(process.url)
-        server.call("PATCH", "/config", {"set": {"late_after": 5}})
+        server.call("POST", "/config", {"set": {"late_after": 5}})
         yield server
 
 

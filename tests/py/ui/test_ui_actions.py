@@ -115,13 +115,13 @@ def test_a_constraint_is_made_changed_and_deleted(ui: Ui) -> None:
     ui.dialog.get_by_label("A limit for each value of").fill("argument.a\nargument.b")
     ui.dialog.get_by_role("button", name="Create").click()
     expect(ui.row(HOSTILE)).to_contain_text("2 at once, 100 in 1 min")
-    made = ui.server.get(f"/constraint/{quoted(HOSTILE)}")
+    made = ui.server.get(f"/constraints?ids={quoted(HOSTILE)}")["constraints"][0]
     assert made["by"] == ["argument.a", "argument.b"] and made["rate"] == {"limit": 100, "period": 60}
     ui.button(f"Change {HOSTILE}").click()
     ui.dialog.get_by_label("At once").fill("7")
     ui.dialog.get_by_role("button", name="Replace").click()
     expect(ui.row(HOSTILE)).to_contain_text("7 at once")
-    assert ui.server.get(f"/constraint/{quoted(HOSTILE)}")["by"] == ["argument.a", "argument.b"]
+    assert ui.server.get(f"/constraints?ids={quoted(HOSTILE)}")["constraints"][0]["by"] == ["argument.a", "argument.b"]
     ui.button(f"Delete {HOSTILE}").click()
     ui.dialog.get_by_role("button", name="Delete").click()
     expect(ui.row(HOSTILE)).to_have_count(0)
@@ -179,11 +179,11 @@ def test_a_name_that_is_taken_is_replaced_only_when_that_is_meant(ui: Ui) -> Non
     expect(ui.dialog.last).to_contain_text("It says: 5 at once")
     ui.dialog.last.get_by_role("button", name="Cancel").click()
     expect(ui.dialog.locator(".field .problem:visible")).to_have_text("This name is taken.")
-    assert ui.server.get("/constraint/taken")["concurrency"] == 5
+    assert ui.server.get("/constraints?ids=taken")["constraints"][0]["concurrency"] == 5
     ui.dialog.get_by_role("button", name="Create").click()
     ui.dialog.last.get_by_role("button", name="Replace it").click()
     expect(ui.dialog).to_have_count(0)
-    assert ui.server.get("/constraint/taken")["concurrency"] == 9
+    assert ui.server.get("/constraints?ids=taken")["constraints"][0]["concurrency"] == 9
 
 
 def test_errors_of_a_constraint_go_by_what_its_fields_are_called(ui: Ui) -> None:

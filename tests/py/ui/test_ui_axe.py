@@ -57,7 +57,7 @@ def fill(server: Server) -> None:
     for name in ("mail", ".", ".."):
         server.enqueue(name, 30, queue=name, tags=[name], argument={"customer": "acme"})
         server.call(
-            "PUT", f"/schedule/{'~' + name if name[0] == '.' else name}", {"every": 3600, "job": {"name": name}}
+            "POST", f"/schedule/{'~' + name if name[0] == '.' else name}", {"every": 3600, "job": {"name": name}}
         )
     server.call("PUT", "/constraint/~.", {"match": {"name": "mail"}, "by": "argument.customer", "concurrency": 2})
     for index, job in enumerate(server.pick("mail", count=2) + server.pick(".", count=8)):
@@ -65,7 +65,7 @@ def fill(server: Server) -> None:
             outcome = {"type": "failure", "group": "SMTP refused", "error": "550 no such user"} if index % 2 else {}
             server.finish(job, **outcome)
     server.enqueue("later", 3, delay=1000)
-    server.call("POST", "/queue/~../pause", {})
+    server.call("POST", "/queue/~..", {"paused": True})
 
 
 def found_by_axe(page: Page, **options: Any) -> list[str]:

@@ -36,7 +36,7 @@ def test_which_customer_is_full_and_what_another_limit_would_do(ui: Ui) -> None:
     ui.page.get_by_label("At once under busy").fill("4")
     ui.page.keyboard.press("Enter")
     ui.told("busy: 4 at once.")
-    changed = ui.server.get("/constraint/busy")
+    changed = ui.server.get("/constraints?ids=busy")["constraints"][0]
     assert (changed["concurrency"], changed["by"]) == (4, "argument.to")
     ui.page.keyboard.press("Control+z")
     ui.told("Undone.")
@@ -49,7 +49,7 @@ def test_which_customer_is_full_and_what_another_limit_would_do(ui: Ui) -> None:
     ui.told("busy is deleted.")
     ui.button("Undo").last.click()
     expect(ui.row("busy")).to_contain_text("2 at once")
-    assert ui.server.get("/constraint/busy")["match"] == {"queue": "busy"}
+    assert ui.server.get("/constraints?ids=busy")["constraints"][0]["match"] == {"queue": "busy"}
 
     ui.server.pick("busy", count=20)
     ui.row("busy").get_by_role("link", name="acme").click()

@@ -45,7 +45,7 @@ def test_large_values_are_shown_in_parts(page: Page, site: Site) -> None:
 def test_attempts_with_what_came_between(page: Page, site: Site) -> None:
     job = site.add("mail", max_retry=3, retry_base=0, retry_cap=0)
     site.fail("mail", message="first", should_retry=True)
-    site.call("POST", f"/job/{job}/retry")
+    site.call("POST", "/jobs/retry", {"ids": [job]})
     site.fail("mail", message="second")
     go(page, f"/ui/job/{job}")
     happened = section(page, "What happened")
@@ -81,13 +81,13 @@ def test_what_waits_for_it_and_what_it_waited_for(page: Page, site: Site) -> Non
 
 def test_a_paused_queue_is_named_and_can_be_resumed(page: Page, site: Site) -> None:
     job = site.add("mail")
-    site.call("POST", "/queue/mail/pause")
+    site.call("POST", "/queue/mail", {"paused": True})
     go(page, f"/ui/job/{job}")
     why = section(page, "Why it waits")
     expect(why).to_contain_text("Its queue mail is paused.")
     why.get_by_role("button", name="Resume the queue").click()
     expect(why).not_to_contain_text("is paused")
-    assert not site.get("/queue/mail")["paused"]
+    assert not site.get("/queues?names=mail")["queues"][0]["paused"]
 
 
 def test_a_queue_that_nobody_serves(page: Page, site: Site) -> None:

@@ -170,8 +170,8 @@ def test_all_that_match_are_retried_and_no_others(page: Page, site: Site) -> Non
     expect(dialog(page)).to_contain_text("Only: state error; group “A”.")
     dialog(page).get_by_role("button", name="Retry: 250 jobs").click()
     expect(page.get_by_text("250 jobs put in the queue again.")).to_be_visible()
-    assert site.get("/queue/mail")["queued"] == 250
-    assert site.get("/queue/other")["error"] == 5
+    assert site.get("/queues?names=mail")["queues"][0]["queued"] == 250
+    assert site.get("/queues?names=other")["queues"][0]["error"] == 5
 
 
 def test_discarding_everything_needs_its_name_typed(page: Page, site: Site) -> None:
@@ -181,11 +181,11 @@ def test_discarding_everything_needs_its_name_typed(page: Page, site: Site) -> N
     send = dialog(page).get_by_role("button", name="Discard: 3 jobs")
     send.click()
     expect(dialog(page)).to_contain_text("No filter is set")
-    assert site.get("/queue/mail")["queued"] == 3
+    assert site.get("/queues?names=mail")["queues"][0]["queued"] == 3
     dialog(page).get_by_label("No filter is set").fill("Discard")
     send.click()
     expect(page.get_by_text("3 jobs discarded.")).to_be_visible()
-    assert site.get("/queue/mail")["queued"] == 0
+    assert site.get("/queues?names=mail")["queues"][0]["queued"] == 0
 
 
 def test_priority_of_all_that_match_and_run_now(page: Page, site: Site) -> None:
@@ -202,7 +202,7 @@ def test_priority_of_all_that_match_and_run_now(page: Page, site: Site) -> None:
     page.get_by_role("button", name="Run now…").click()
     dialog(page).get_by_role("button", name="Run now: 2 jobs").click()
     expect(page.get_by_text("2 jobs made ready.")).to_be_visible()
-    assert site.get("/queue/mail")["queued"] == 5
+    assert site.get("/queues?names=mail")["queues"][0]["queued"] == 5
 
 
 def test_what_is_done_to_many_can_be_stopped(page: Page, site: Site) -> None:
@@ -212,7 +212,7 @@ def test_what_is_done_to_many_can_be_stopped(page: Page, site: Site) -> None:
     dialog(page).get_by_role("button", name="Discard: ").click()
     dialog(page).get_by_role("button", name="Stop").click()
     expect(page.get_by_text("; then it was stopped.")).to_be_visible()
-    assert 0 < site.get("/queue/mail")["queued"] < 60_000
+    assert 0 < site.get("/queues?names=mail")["queues"][0]["queued"] < 60_000
 
 
 def test_what_is_done_to_many_goes_on_when_the_tab_is_closed(browser: Browser, page: Page, site: Site) -> None:
@@ -225,7 +225,7 @@ def test_what_is_done_to_many_goes_on_when_the_tab_is_closed(browser: Browser, p
     go(page, "/ui/queue/mail")
     expect(page.get_by_label("Under way")).to_contain_text("Discarding jobs of mail")
     expect(page.get_by_label("Under way")).to_have_count(0, timeout=60_000)
-    assert site.get("/queue/mail")["queued"] == 0
+    assert site.get("/queues?names=mail")["queues"][0]["queued"] == 0
 
 
 def test_a_master_out_of_reach_is_told_in_the_dialog(page: Page, site: Site) -> None:

@@ -125,7 +125,7 @@ def test_when_the_key_is_revoked_the_page_asks_again(ui: Ui, keys: dict[str, Any
 def test_a_key_bound_to_queues_sees_these(ui: Ui, server: Server) -> None:
     server.enqueue("mail.de", 3)
     server.enqueue("report", 2)
-    server.call("POST", "/queue/mail.de/pause")
+    server.call("POST", "/queue/mail.de", {"paused": True})
     key = server.call("POST", "/keys", {"name": "bound", "roles": ["viewer"], "queues": ["mail.*"]})
     ui.refusals = 1000  # charts over all queues are not for it
     log_in(ui, {**key, "name": "bound"})

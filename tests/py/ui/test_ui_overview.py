@@ -21,7 +21,7 @@ def tile(ui: Ui, name: str) -> Locator:
 def data(server: Server) -> None:
     """Before anybody looks: what was looked at rests for half a minute."""
     server.enqueue("stands", 2)
-    server.call("POST", "/queue/stands/pause")
+    server.call("POST", "/queue/stands", {"paused": True})
     server.call("PUT", "/constraint/two", {"match": {"name": "held"}, "concurrency": 2})
     server.call("POST", "/queue/held", {"set": {"late_after": 1000}})
     server.enqueue("held", 3, timeout=3600)
@@ -50,7 +50,7 @@ def test_verdict_alerts_and_snooze(ui: Ui, server: Server) -> None:
     expect(alerts).to_contain_text("1 snoozed in this browser")
     alerts.get_by_role("button", name="Show").click()
     expect(line).to_have_count(1)
-    server.call("POST", "/queue/stands/resume")
+    server.call("POST", "/queue/stands", {"paused": False})
     expect(line).to_have_count(0)
     expect(ui.page.locator(".verdict")).not_to_contain_text("paused")
 

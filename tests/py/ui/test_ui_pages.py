@@ -16,7 +16,7 @@ from ui_support import HOSTILE, Server, Ui, browser, new_ui, server, tab, ui  # 
 def data(server: Server) -> None:
     """Something of everything, all of it with a hostile name as well."""
     # Workers do nothing here, and are to be seen until the last test is over.
-    server.call("PATCH", "/config", {"set": {"worker_ttl": 3600}})
+    server.call("POST", "/config", {"set": {"worker_ttl": 3600}})
     server.enqueue("mail", 5, argument={"to": "at"})
     server.enqueue("mail", 5, argument={"to": "de"})
     server.enqueue(HOSTILE, 3, tags=[HOSTILE], argument=HOSTILE)
@@ -25,7 +25,7 @@ def data(server: Server) -> None:
         server.call("PUT", f"/constraint/{quote(identifier, safe='')}", body)
     for identifier in (HOSTILE, "report"):
         body = {"every": 3600, "job": {"name": identifier}, "argument": HOSTILE}
-        server.call("PUT", f"/schedule/{quote(identifier, safe='')}", body)
+        server.call("POST", f"/schedule/{quote(identifier, safe='')}", body)
     for name in (HOSTILE, "plain"):
         server.call("POST", "/worker", {"name": name, "queues": [HOSTILE, "mail"]})
     for number, job in enumerate(server.pick("mail", count=4)):

@@ -17,7 +17,7 @@ def test_anything_is_found_and_opened_by_keyboard(page: Page, site: Site) -> Non
     site.add("report", argument={"customer": {"id": "zeta"}})
     site.add(HOSTILE)
     site.call("PUT", "/constraint/per-mail", {"match": {"name": "mail.*"}, "concurrency": 1})
-    site.call("PUT", "/schedule/mails", {"every": 3600, "job": {"name": "mail.send"}})
+    site.call("POST", "/schedule/mails", {"every": 3600, "job": {"name": "mail.send"}})
     worker = site.call("POST", "/worker", {"name": "mailer", "queues": ["mail.send"]})["worker_id"]
     go(page, "/ui/")
     expect(page.locator("h1")).to_be_visible()

@@ -31,13 +31,13 @@ def test_a_schedule_is_made_paused_changed_and_deleted(ui: Ui) -> None:
     ui.page.go_back()
     ui.button(f"Run now: {HOSTILE}").click()
     ui.told("runs now: job")
-    made = ui.server.get(f"/schedule/{quoted(HOSTILE)}?runs=20")["runs"][0]["id"]
+    made = ui.server.get(f"/schedules?ids={quoted(HOSTILE)}&runs=20")["schedules"][0]["runs"][0]["id"]
     expect(ui.row(HOSTILE).get_by_role("link", name=f"Job {made}: queued")).to_be_visible()
-    schedule = f"/schedule/{quoted(HOSTILE)}"
-    assert ui.server.get(schedule)["argument"] == {"big": 9007199254740993}
+    schedules = f"/schedules?ids={quoted(HOSTILE)}"
+    assert ui.server.get(schedules)["schedules"][0]["argument"] == {"big": 9007199254740993}
     ui.button(f"Pause {HOSTILE}").click()
     expect(ui.row(HOSTILE)).to_contain_text("paused")
-    assert ui.server.get(schedule)["argument"] == {"big": 9007199254740993}
+    assert ui.server.get(schedules)["schedules"][0]["argument"] == {"big": 9007199254740993}
     ui.button(f"Resume {HOSTILE}").click()
     expect(ui.button(f"Pause {HOSTILE}")).to_be_visible()
     ui.button(f"Change {HOSTILE}").click()
@@ -111,7 +111,7 @@ def test_all_columns_of_workers_fit_a_tablet(ui: Ui) -> None:
 
 
 def test_what_was_done_is_undone_by_button_and_by_key(ui: Ui) -> None:
-    ui.server.call("PUT", "/schedule/again", {"every": 3600, "job": {"name": "undone"}})
+    ui.server.call("POST", "/schedule/again", {"every": 3600, "job": {"name": "undone"}})
     ui.go("/schedules", "Schedules")
     for undo in ("button", "key"):
         ui.button("Pause again").click()
@@ -124,14 +124,14 @@ def test_what_was_done_is_undone_by_button_and_by_key(ui: Ui) -> None:
             ui.page.keyboard.press("Control+z")
         ui.told("Undone.")
         expect(ui.button("Pause again")).to_be_visible()
-        assert not ui.server.get("/schedule/again").get("paused")
+        assert not ui.server.get("/schedules?ids=again")["schedules"][0].get("paused")
         expect(ui.button("Undo")).to_have_count(0)
         ui.button("Close").first.click()
         expect(ui.page.locator(".toast")).to_have_count(0)
 
 
 def test_no_dialog_has_what_destroys_in_focus_or_on_enter(ui: Ui) -> None:
-    ui.server.call("PUT", "/schedule/safe", {"every": 3600, "job": {"name": "safe"}})
+    ui.server.call("POST", "/schedule/safe", {"every": 3600, "job": {"name": "safe"}})
     ui.server.enqueue("unpurged", 2)
     ui.go("/schedules", "Schedules")
     ui.button("Delete safe").click()
@@ -144,4 +144,4 @@ def test_no_dialog_has_what_destroys_in_focus_or_on_enter(ui: Ui) -> None:
     ui.page.keyboard.press("Enter")
     expect(ui.dialog).to_be_visible()
     assert ui.server.queue("unpurged")["queued"] == 2
-    assert ui.server.get("/schedule/safe")["id"] == "safe"
+    assert ui.server.get("/schedules?ids=safe")["schedules"][0]["id"] == "safe"

@@ -66,10 +66,10 @@ def document(name: str) -> bytes:
 @own(
     "openapi",
     """This document.
-@reply text
+@reply yaml
 @errors INTERNAL
 @role anybody
-@http GET /openapi.yaml -> yaml""",
+@http GET /openapi.yaml""",
 )
 async def openapi(_master: Master, _request: Request) -> Reply:
     """`GET /openapi.yaml`: this API."""
@@ -79,10 +79,10 @@ async def openapi(_master: Master, _request: Request) -> Reply:
 @own(
     "worker_openapi",
     """The API that a worker offers, to which jobs are pushed.
-@reply text
+@reply yaml
 @errors INTERNAL
 @role anybody
-@http GET /worker/openapi.yaml -> yaml""",
+@http GET /worker/openapi.yaml""",
 )
 async def worker_openapi(_master: Master, _request: Request) -> Reply:
     """`GET /worker/openapi.yaml`: the one that a worker offers to servers."""

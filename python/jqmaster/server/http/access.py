@@ -7,17 +7,17 @@ that create keys of this API, and those of sessions, which browsers have instead
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any
 
 from jqmaster.engine import packform, secret
+from jqmaster.engine.calling import contract_of
 from jqmaster.manifest.contract import ANYBODY as NO_ROLE
 from jqmaster.manifest.contract import ROLES, ROLES_OF, Operation
 from jqmaster.server import session
 from jqmaster.server.http.calls import run
 from jqmaster.server.http.own import own
-from jqmaster.server.http.translate import translation
 from jqmaster.server.http_error import HttpError
 from jqmaster.server.keyring import ANYBODY, Identity
 from jqmaster.server.master import Master
@@ -27,7 +27,6 @@ from jqmaster.server.reader import check, members, unpacked
 Scope = Mapping[str, Any]
 _SCHEME = b"bearer "
 _ASKS = b'Bearer realm="jq"'
-_GRANT = translation("grant", "POST /keys")
 
 
 def is_closed(master: Master) -> bool:
@@ -35,8 +34,8 @@ def is_closed(master: Master) -> bool:
     return master.keyring is not None and master.keyring.is_required
 
 
-def admit(master: Master, operation: Operation, scope: Scope, given: Iterable[str] = ()) -> Identity:
-    """Who may do this; `given`: arguments that the request always has. Raises 401, 403 and 429."""
+def admit(master: Master, operation: Operation, scope: Scope) -> Identity:
+    """Who may do this. Raises 401, 403 and 429."""
     keyring = master.keyring
     if keyring is None or not keyring.is_required or operation.roles == (NO_ROLE,):
         return ANYBODY
@@ -44,7 +43,7 @@ def admit(master: Master, operation: Operation, scope: Scope, given: Iterable[st
     wait_s = keyring.wait_s(who)
     if wait_s > 0:
         raise _too_fast("rate limit exceeded for this key", wait_s)
-    if needed := operation.lacking(who.roles, given):
+    if needed := operation.lacking(who.roles):
         raise HttpError(403, "FORBIDDEN", f"{operation.name} needs a key with the role {' or '.join(needed)}")
     return who
 
@@ -92,13 +91,27 @@ async def while_known(
 # -- handlers ---------------------------------------------------------------------------------------
 
 
-async def grant(master: Master, request: Request) -> Reply:
-    """`POST /keys`: a new key, which is told this once."""
+@own(
+    "create_key",
+    """Create a key of this API, which is told this once.
+@arg name name  whose it is; the trail has it
+@arg roles set<viewer|pusher|worker|operator|admin> 1..5
+@arg queues set<name>? 1..100  queues and patterns that it is bound to
+@arg ttl seconds? 1..1e10  when it expires
+@arg rate number? 0.001..1e6  requests a second, of each server; more are refused (429)
+@reply NewKey
+@errors INVALID field, FULL id
+@role admin
+@bound any
+@http POST /keys""",
+)
+async def create_key(master: Master, request: Request) -> Reply:
+    """`POST /keys`."""
     new = secret.new()
-    [asked], _, _ = _GRANT.read(request)
-    spec = packform.extend_map(asked, {"id": packform.pack(new.id), "digest": packform.pack(new.digest)})
-    document = await run(master, request, _GRANT.operation, [spec])
-    return Reply(201, packform.extend_map(document, {"key": packform.pack(new.text)}))
+    check(request.body)
+    own = {"id": packform.pack(new.id), "digest": packform.pack(new.digest)}
+    document = await run(master, request, contract_of("grant"), [packform.raw_map(members(request.body) | own)])
+    return Reply(200, packform.extend_map(document, {"key": packform.pack(new.text)}))
 
 
 @own(
@@ -128,7 +141,7 @@ async def who(master: Master, request: Request) -> Reply:
     """Log in with a key, in a browser.
 @arg key text 1..200
 @reply Session
-@errors INVALID, UNAUTHORIZED, RATE
+@errors INVALID, UNAUTHORIZED
 @role anybody
 @http POST /session""",
 )
@@ -137,11 +150,8 @@ async def log_in(master: Master, request: Request) -> Reply:
     check(request.body)
     shown = unpacked(members(request.body).get("key", b""))
     keyring = master.keyring
-    if (wait_s := master.logins.wait_s(request.scope)) > 0:
-        raise _too_fast("too many logins failed from this address", wait_s)
     identity = keyring.find(shown) if keyring is not None and isinstance(shown, str) else None
     if keyring is None or identity is None:
-        master.logins.failed(request.scope)
         raise unknown_key()
     made = session.make(keyring, identity.key_id)
     document = await _told(master, identity, asks=True, has_session=True)

@@ -14,6 +14,7 @@ from jqmaster.engine.replies import Page
 from jqmaster.engine.scripts import check_namespace, install
 from jqmaster.errors import JQError
 from jqmaster.server.http import within
+from jqmaster.server.http.own import own
 from jqmaster.server.http_error import from_engine, invalid
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request
@@ -24,8 +25,17 @@ MOST_RECORDS = 500
 MOST_BYTES = 1 << 20
 
 
+@own(
+    "export_all",
+    """A copy of the namespace as one stream of records, one MessagePack value behind the other.
+@reply records
+@errors UNAVAILABLE
+@role admin
+@bound any
+@http GET /export""",
+)
 async def export(master: Master, request: Request) -> Reply:
-    """`GET /export`: records, one MessagePack value behind the other."""
+    """`GET /export`."""
     # The first step comes before the answer begins, so that what is wrong can still be said.
     await within.check(master.engine, request.who, contract_of("export"), [])
     first = await master.engine.export(count=STEP_RECORDS)
@@ -41,18 +51,29 @@ async def _records(master: Master, page: Page) -> AsyncGenerator[bytes, None]:
         page = await master.engine.export(page.cursor, STEP_RECORDS)
 
 
+@own(
+    "import_records",
+    """Write records of an export, all of it or some, in order, into another namespace.
+@arg body records
+@arg namespace text 3..66  where to; not set up yet (409)
+@reply {keys: integer, complete: flag}
+@errors INVALID namespace, INVALID records[i], VERSION, CONFLICT
+@role admin
+@bound any
+@http POST /import""",
+)
 async def import_records(master: Master, request: Request) -> Reply:
-    """`POST /import?namespace=`: records of an export, all of it or some, in order."""
+    """`POST /import?namespace=`."""
     await within.check(master.engine, request.who, contract_of("import"), [])
     namespace = request.query.get("namespace")
-    if namespace is None:
+    if not isinstance(namespace, str):
         raise invalid("namespace", "missing; expected a namespace that is not set up, such as {copy}")
     try:
         check_namespace(namespace)
     except ValueError as error:
         raise invalid("namespace", str(error)) from None
-    own = master.engine
-    engine = Engine(own.redis, namespace, scripts=own.scripts, form=own.form)
+    served = master.engine
+    engine = Engine(served.redis, namespace, scripts=served.scripts, form=served.form)
     keys = begun = 0
     records = list(_split(request.body))
     if not records:
@@ -64,9 +85,9 @@ async def import_records(master: Master, request: Request) -> Reply:
             field = None if error.path is None else _shifted(error.path, begun)
             raise from_engine(error, field) from error
         begun += len(batch)
-    is_complete = bool(await own.redis.exists(f"{namespace}:meta"))
+    is_complete = bool(await served.redis.exists(f"{namespace}:meta"))
     if is_complete:
-        await install(own.redis, namespace, own.scripts, make_current=True, form=own.form)
+        await install(served.redis, namespace, served.scripts, make_current=True, form=served.form)
     return Reply(200, packform.pack({"keys": keys, "complete": is_complete}))
 
 

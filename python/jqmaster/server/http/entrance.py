@@ -107,7 +107,7 @@ class Entrance:
                 return
             if route is None:
                 raise routes.nowhere(scope["method"], scope["path"])
-            request.who = admit(self._master, route.operation, scope, route.given)
+            request.who = admit(self._master, route.operation, scope)
             # Where keys are asked for, what anybody may send (a key to log in with) is small.
             is_strange = is_closed(self._master) and request.who is ANYBODY
             longest = min(self._longest, SMALL) if is_strange else self._longest

@@ -1,125 +1,117 @@
-"""Handlers of who waits: for the end of a job, or for events as they happen (server-sent events, WHATWG HTML, 9.2)."""
+"""Handlers of one job: to enqueue it, to see it, to wait for its end, and to follow it as server-sent events (WHATWG
+HTML, 9.2)."""
 
 from __future__ import annotations
 
 import asyncio
 import random
-import re
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
-from functools import lru_cache
-from typing import Any
+from collections.abc import AsyncGenerator
 
 import msgpack
 
-from jqmaster.engine import packform
-from jqmaster.errors import JQError
+from jqmaster.engine import packform, tracing
+from jqmaster.engine.calling import contract_of
 from jqmaster.server import jsonform
-from jqmaster.server.events import Event
 from jqmaster.server.http import within
-from jqmaster.server.http.calls import refuse_draining, unless
+from jqmaster.server.http.calls import MOST_WAIT_S, refuse_draining, run, unless
 from jqmaster.server.http.own import own
-from jqmaster.server.http.translate import no_such_job, translation
-from jqmaster.server.http_error import HttpError, invalid
+from jqmaster.server.http.translate import no_such_job
+from jqmaster.server.http_error import HttpError
 from jqmaster.server.master import Master
-from jqmaster.server.message import Reply, Request
-from jqmaster.server.reader import members, printable, unpacked
+from jqmaster.server.message import Reply, Request, seconds
+from jqmaster.server.reader import ITEMS, members, parts_of, unpacked
 
 EVENT_STREAM = "text/event-stream"
 LAST_ID = "Last-Event-ID"
 ALIVE_EVERY_S = 15.0
 _BLOBS = ("argument", "result", "error")
-_STREAM_ID = re.compile(r"[0-9]{1,15}-[0-9]{1,9}")
 _ALIVE = b":\n\n"
 ENDED = frozenset(("done", "error", "cancelled", "skipped"))
-_POLL = translation("watch", "GET /job/{ids[0]}/polling")
-_GET = translation("get", "GET /job/{ids[0]}")
-_TRACK = translation("track", "POST /job/{ids[0]}/track")
-_MISSED = b"event: missed\ndata: {}\n\n"
 
 
+@own(
+    "enqueue_one",
+    """Enqueue a job.
+@arg body NewJob
+@arg request token?  the same token gives the same job again: repeating is harmless
+@reply {job_id: job}
+@errors INVALID field, FULL queue, NOTFOUND depends[i], CONFLICT depends
+@role pusher
+@bound any
+@http POST /job""",
+)
+async def enqueue_one(master: Master, request: Request) -> Reply:
+    """`POST /job`: 201, or 200 for one that was there already."""
+    request.rename = lambda path: path.removeprefix("options.").removeprefix("jobs[0]").removeprefix(".")
+    arguments = parts_of(request.body, ITEMS["NewJob"], tracing.carried(request.headers))
+    if (token := request.header("Idempotency-Key")) is not None:
+        arguments.insert(0, packform.pack({"request": token}))
+    job_id, is_new = await run(master, request, contract_of("enqueue"), arguments)
+    return Reply(201 if is_new else 200, packform.pack({"job_id": job_id.decode()}))
+
+
+@own(
+    "job",
+    """A job as it is now.
+@arg id job
+@reply Job
+@errors NOTFOUND id
+@role viewer, pusher
+@bound any
+@http GET /job/{id}""",
+)
+async def get_job(master: Master, request: Request) -> Reply:
+    """`GET /job/{id}`."""
+    [document] = await run(master, request, contract_of("get"), [request.params["id"].encode()])
+    if document is None:
+        raise no_such_job(request.params["id"])
+    return Reply(200, document)
+
+
+@own(
+    "poll_job",
+    """Wait for a job's end: its document, or 408 when the time is up before.
+@arg id job
+@arg timeout seconds? 0..300 = 5  how long to wait, at most
+@reply Job
+@errors INVALID timeout, NOTFOUND id, TIMEOUT
+@role viewer, pusher
+@bound any
+@http GET /job/{id}/polling""",
+)
 async def poll_job(master: Master, request: Request) -> Reply:
-    """`GET /job/{id}/polling`: the document once the job has ended, 408 when the time is up before."""
-    timeout_s = _POLL.wait_s(request.query.get("timeout"))
+    """`GET /job/{id}/polling`."""
+    timeout_s = seconds(request.query.get("timeout", 5), "timeout", MOST_WAIT_S)
     job_id = request.params["id"].encode()
-    await within.check(master.engine, request.who, _POLL.operation, [job_id])
-    try:
-        state = await unless(master.draining.wait(), master.ended.wait(job_id, timeout_s))
-    except JQError as error:
-        _POLL.refuse_id(error, request)
-        raise
+    await within.check(master.engine, request.who, contract_of("watch"), [job_id])
+    state = await unless(master.draining.wait(), master.ended.wait(job_id, timeout_s))
     refuse_draining(master)
     if state is None:
         raise no_such_job(request.params["id"])
     if state in ENDED:
-        return await _GET(master, request)
+        return await get_job.handler(master, request)
     raise HttpError(408, "TIMEOUT", f"the job has not ended within {timeout_s:g} s; it is {state}")
-
-
-@lru_cache(maxsize=2048)
-def _line(event_id: str, packed: bytes) -> bytes:
-    """Made once for all who listen."""
-    return b"id: %s\ndata: %s\n\n" % (event_id.encode(), jsonform.to_json(packed))
-
-
-@own(
-    "events",
-    """Follow everything.
-@reply Event
-@errors INVALID, CONFLICT
-@role viewer
-@http GET /events -> events
-@header Last-Event-ID  the id of the last event that was seen""",
-)
-async def all_events(master: Master, request: Request) -> Reply:
-    """`GET /events`: every transition from now on, or from `Last-Event-ID` on as far as they are kept."""
-    refuse_draining(master)
-    last = request.header(LAST_ID) or None
-    if last is not None and not _STREAM_ID.fullmatch(last):
-        raise invalid(LAST_ID, f"expected the id of an event, got {printable(last, 40)!r}")
-    if not (await master.engine.config())["events_max"]:
-        raise HttpError(409, "CONFLICT", "the setting events_max is 0: no events are written")
-    # Before the answer begins, so that what is wrong can still be said.
-    start, is_missing = await master.events.resume(last) if last else (await master.events.last_id(), False)
-    coming = master.events.after(start, ALIVE_EVERY_S)
-    return Reply(200, content_type=EVENT_STREAM, stream=sent(master, coming, _page, _MISSED if is_missing else b""))
-
-
-def _page(events: list[Event]) -> bytes:
-    """One piece for all that came together: each costs as much on its way out as many events."""
-    return b"".join([_line(*event) for event in events]) or _MISSED
-
-
-async def sent(
-    master: Master, coming: AsyncGenerator[Any, None], piece_of: Callable[[Any], bytes], first: bytes = b""
-) -> AsyncGenerator[bytes, None]:
-    """What comes as a stream of events, until the master stops; a sign of life for each None."""
-    # At once, so that the client knows that it is connected.
-    yield first + _ALIVE
-    async with aclosing(coming):
-        async for page in coming:
-            if master.draining.is_set():
-                return
-            yield _ALIVE if page is None else piece_of(page)
 
 
 @own(
     "job_events",
     """Follow a job.
 @arg id job
-@reply Event
+@reply events
 @errors INVALID, NOTFOUND
 @role viewer, pusher
 @bound any
-@http GET /job/{id}/events -> events 200 204
-@header Last-Event-ID  the id of the last event that was seen""",
+@http GET /job/{id}/events""",
 )
 async def job_events(master: Master, request: Request) -> Reply:
     """`GET /job/{id}/events`: tracks a job; its state now, and each transition until it has ended."""
     refuse_draining(master)
     job_id = request.params["id"]
     spec = packform.pack({"ids": [job_id]})
-    state = msgpack.unpackb((await _TRACK(master, request)).body)["status"]
+    [state] = await run(master, request, contract_of("track"), [spec])
+    if state is None:
+        raise no_such_job(job_id)
+    state = state.decode()
     last = request.header(LAST_ID)
     if state in ENDED and last is not None and last.partition("-")[0] == state:
         # A browser that has seen the end asks again unless it is told not to (204).
@@ -145,7 +137,8 @@ async def _of_job(master: Master, job_id: str, spec: bytes) -> AsyncGenerator[by
                 if packed is None:
                     return
             event = msgpack.unpackb(packed)
-            yield _line(f"{event['state']}-{event['attempt']}", packed)
+            event_id = f"{event['state']}-{event['attempt']}"
+            yield b"id: %s\ndata: %s\n\n" % (event_id.encode(), jsonform.to_json(packed))
             if event["state"] in ENDED:
                 return
 

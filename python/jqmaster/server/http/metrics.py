@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import Any
 
 import redis.exceptions
 from prometheus_client.exposition import choose_encoder
 
+from jqmaster.engine.replies import Document
 from jqmaster.errors import JQError
 from jqmaster.server.http.own import own
 from jqmaster.server.master import Master
@@ -15,15 +17,17 @@ from jqmaster.server.message import Reply, Request
 from jqmaster.server.metrics import Families
 
 log = logging.getLogger("jqmaster.metrics")
+_DAY_MS = 86_400_000
+_AT_ONCE = 10  # calls
 
 
 @own(
     "metrics",
     """Figures for Prometheus.
-@reply text
+@reply metrics
 @errors UNAVAILABLE
 @role viewer
-@http GET /metrics -> metrics""",
+@http GET /metrics""",
 )
 async def metrics(master: Master, request: Request) -> Reply:
     """All figures, in Prometheus' text format or in OpenMetrics. What the master itself has counted is told
@@ -31,8 +35,7 @@ async def metrics(master: Master, request: Request) -> Reply:
     families = Families(None, master.meters, master.dispatch.under_way)
     try:
         look = await master.figures.look()
-        names = [queue["name"] for queue in look.queues]
-        families.tallies = await master.tallies.look(names, look.now_ms, is_whole=look.count == len(names))
+        families.days = await _days(master, [None, *(queue["name"] for queue in look.queues)], look.now_ms)
         families.commands = await _commands(master)
         families.look = look
     except (JQError, redis.exceptions.RedisError, OSError) as error:
@@ -41,6 +44,21 @@ async def metrics(master: Master, request: Request) -> Reply:
     openmetrics = "application/openmetrics-text"
     encode, kind = choose_encoder(openmetrics if openmetrics in (request.header("accept") or "") else "")
     return Reply(200, encode(families), kind)
+
+
+async def _days(master: Master, names: list[str | None], now_ms: int) -> dict[str | None, Document]:
+    """What happened since midnight UTC in each of these queues; None: in all."""
+    begin_ms = now_ms // _DAY_MS * _DAY_MS
+
+    async def day_of(name: str | None) -> list[Document]:
+        return await master.engine.stats("day", queue=name, from_ms=begin_ms, to_ms=now_ms + 1)
+
+    found: dict[str | None, Document] = {}
+    for at in range(0, len(names), _AT_ONCE):
+        some = names[at : at + _AT_ONCE]
+        days = await asyncio.gather(*map(day_of, some))
+        found |= {name: documents[0] for name, documents in zip(some, days, strict=True) if documents}
+    return found
 
 
 async def _commands(master: Master) -> dict[str, dict[str, Any]]:

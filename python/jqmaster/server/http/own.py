@@ -22,4 +22,4 @@ class Own(NamedTuple):
 
 def own(name: str, head: str) -> Callable[[Handler], Own]:
     """Have a handler answer what ``head`` says."""
-    return lambda handler: Own(heads.read(name, head + "\n@flags read"), handler)
+    return lambda handler: Own(heads.read(name, head + "\n@argv nothing\n@flags read"), handler)

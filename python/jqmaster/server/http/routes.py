@@ -17,30 +17,28 @@ from jqmaster.server import jsonform
 from jqmaster.server.http import about, access, copying, following, metrics, overview
 from jqmaster.server.http.calls import Call
 from jqmaster.server.http.own import Handler
-from jqmaster.server.http.translate import Translation
+from jqmaster.server.http.translate import Translation, no_such_job
 from jqmaster.server.http_error import HttpError, busy, from_engine, internal, invalid
 from jqmaster.server.master import Master
 from jqmaster.server.message import JSON, Reply, Request, body_type, error_type, read_query, reply_type, sent_type
 
 # The first read begins a result's time; of a job that is followed or waited for more is published.
-_WRITING = ("result", "job_events", "watch")
+_WRITING = ("result", "job_events", "poll_job")
 # For servers in between, which should pass each piece on at once.
 _UNBUFFERED = (b"cache-control", b"no-store")
 # Of what a browser may show, or keep. Programs that take MessagePack do neither.
 _FOR_BROWSERS = (_UNBUFFERED, (b"x-content-type-options", b"nosniff"))
 logger = logging.getLogger("jqmaster.http")
 
-BY_HAND: dict[str, Handler] = {
-    "GET /job/{ids[0]}/polling": following.poll_job,
-    "POST /keys": access.grant,
-    "GET /export": copying.export,
-    "POST /import": copying.import_records,
-}
-"""Handlers of requests that are more than one call of a script, or another one."""
 OWN = (
-    access.who, access.log_in, access.log_out, following.all_events, following.job_events, overview.get_overview,
-    about.alive, about.health, metrics.metrics, about.openapi, about.worker_openapi,
+    access.who, access.log_in, access.log_out, access.create_key, following.enqueue_one, following.get_job,
+    following.poll_job, following.job_events, overview.get_overview, copying.export,
+    copying.import_records, about.alive, about.health, metrics.metrics, about.openapi, about.worker_openapi,
 )  # fmt: skip
+"""Requests that are more than one call of a script, or none."""
+STREAMS = ("events", "records")
+ONE_TYPE = (*STREAMS, "yaml", "metrics")
+"""Replies of which the client does not choose the type."""
 
 
 class Route:
@@ -48,16 +46,16 @@ class Route:
 
     def __init__(self, operation: Operation, route: contract.Route, handler: Handler | None = None) -> None:
         self.operation = operation
-        self.method, self.path = route.method, route.shown
-        self.given = (*route.fixed, *(one.partition("[")[0] for one in route.whole))
+        self.method, self.path = route.method, route.path
         translation = Translation(operation, route)
-        self.handler: Handler = handler or BY_HAND.get(f"{route.method} {route.path}") or translation
+        self.handler: Handler = handler or translation
         is_call = isinstance(handler, Call)
+        _, body = operation.stand(route)
         # Whether its content type is checked and JSON is turned into MessagePack; else a body is ignored.
-        self.takes_body = is_call or (route.has_body and operation.name != "import")
-        # Whether the client chooses the answer's type.
-        self.negotiates = route.answer not in ("events", "records", "yaml", "metrics")
-        self.goes_on = route.answer in ("events", "records")
+        self.takes_body = is_call or any(one.type != "records" for one in body)
+        reply = operation.replies[0].type
+        self.negotiates = is_call or reply not in ONE_TYPE
+        self.goes_on = not is_call and reply in STREAMS
         # Nobody must be given jobs who has gone away while they waited.
         self.may_wait = operation.name == "pick"
         # Whether a browser may send it for a page of another site.
@@ -74,8 +72,7 @@ def _routes() -> Iterator[Route]:
             called = contract.Route(method="POST", path=f"/call/{operation.name}")
             yield Route(operation, called, Call(operation))
     for operation, handler in OWN:
-        for route in operation.routes:
-            yield Route(operation, route, handler)
+        yield Route(operation, operation.routes[0], handler)
 
 
 ROUTES = tuple(_routes())
@@ -144,6 +141,8 @@ async def respond(master: Master, route: Route, request: Request) -> Reply:
                 raise HttpError(403, "FORBIDDEN", "this key is bound to queues: this concerns all of them")
             reply = await route.handler(master, request)
         except JQError as error:
+            if route.path.startswith("/job/{id}") and error.code == "INVALID" and error.path in ("id", "ids[0]"):
+                raise no_such_job(request.params["id"]) from None  # what is no id is of no job
             raise from_engine(error, request.rename(error.path) if error.path else None) from error
         if reply.stream is not None and request.who.key_id:
             reply.stream = access.while_known(master, request.who, reply.stream)

@@ -1,6 +1,6 @@
 // Something is done to many jobs: it is asked before, with how many they are, and done in steps that can be stopped: to
 // those that are named from here, to all that match by masters.
-import { api, path } from './api.js';
+import { api, only } from './api.js';
 import { count, cut, jobs as inJobs } from './format.js';
 import { open, toast, useForm } from './forms.js';
 import { Badge } from './parts.js';
@@ -41,7 +41,7 @@ async function known(where, signal) {
   if (!isCounted(where)) return null;
   const sum = (queue) => where.status.reduce((all, state) => all + queue[state], 0);
   if (where.queue) {
-    return api.get(path`/queue/${where.queue}`, {}, { signal }).then(sum, (problem) => {
+    return only('/queues', { names: where.queue }, { signal }).then(sum, (problem) => {
       if (problem.status !== 404) throw problem;
       return 0;
     });
@@ -88,7 +88,7 @@ async function followBulk(begun, report, say) {
   let bulk = begun;
   while (!bulk.ended_ms) {
     say(bulk);
-    if (report.isOver()) return report.isStopped() ? api.post(path`/bulk/${bulk.id}/stop`) : bulk;
+    if (report.isOver()) return report.isStopped() ? api.post('/bulk', { id: bulk.id, stop: true }) : bulk;
     await new Promise((resolve) => setTimeout(resolve, FOLLOW_MS));
     const { bulks } = await api.get('/bulks');
     bulk = bulks.find((one) => one.id === begun.id) || { ...bulk, ended_ms: Date.now() };
@@ -119,7 +119,7 @@ async function toAllThatMatch(action, where, values, report) {
     return toAllIds(action, ids, values, report);
   }
   const options = action.options?.(values) || {};
-  const begun = await api.post('/bulks', {
+  const begun = await api.post('/bulk', {
     what: action.id,
     where,
     ...options,

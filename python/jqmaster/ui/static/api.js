@@ -21,7 +21,7 @@ export class ApiError extends Error {
 // Browsers take such segments for steps within the path, percent-encoded or not: they get a `~` in front.
 const DOTS = /^~*\.\.?$/;
 
-/** path`/queue/${name}/pause`: a name is one segment, whatever is in it. */
+/** path`/queue/${name}`: a name is one segment, whatever is in it. */
 export function path(strings, ...names) {
   return strings.reduce((whole, text, index) => {
     const name = String(names[index - 1]);
@@ -73,9 +73,10 @@ export function exactParse(text) {
 /** A job's document, the numbers in its argument as they are written. */
 export const readJob = (text) => ({ ...parse(text), argument: exactParse(text).argument });
 
-/** A path with filters, of which empty ones go: withQuery('/jobs', {queue: 'mail'}). */
+/** A path with filters, of which empty ones go; of a list each: withQuery('/queues', {names: ['a']}). */
 export function withQuery(target, filters = {}) {
-  const pairs = Object.entries(filters).filter(([, value]) => value !== '' && value !== null && value !== undefined);
+  const named = Object.entries(filters).flatMap(([name, value]) => [value].flat().map((one) => [name, one]));
+  const pairs = named.filter(([, value]) => value !== '' && value !== null && value !== undefined);
   return pairs.length ? `${target}?${new URLSearchParams(pairs)}` : target;
 }
 
@@ -116,7 +117,7 @@ async function call(method, target, { query, body, signal, read = parse } = {}) 
   throw new ApiError(answer.status, error.code || 'INTERNAL', message, error.field);
 }
 
-/** api.get(path`/queue/${name}`, {count: 10}); options: {signal, read} */
+/** api.get('/queues', {count: 10}); options: {signal, read} */
 export const api = {
   get: (target, query, options) => call('GET', target, { query, ...options }),
   post: (target, body, query) => call('POST', target, { body, query }),
@@ -124,6 +125,21 @@ export const api = {
   patch: (target, body) => call('PATCH', target, { body }),
   delete: (target, query) => call('DELETE', target, { query }),
 };
+
+/** The one that a list is asked for: only('/queues', {names: name}). Throws a 404 where there is none. */
+export async function only(where, query, options) {
+  const [found] = Object.values(await api.get(where, query, options))[0];
+  if (!found) throw new ApiError(404, 'NOTFOUND', `There is no ${query.names || query.ids}.`);
+  return found;
+}
+
+/** Does something to one job. Throws where its state does not allow that, or it is gone. */
+export async function toJob(where, body) {
+  const [state] = (await api.post(where, body)).jobs;
+  if (state === 'NOTFOUND') throw new ApiError(404, state, 'There is no such job.');
+  if (state === 'CONFLICT') throw new ApiError(409, state, 'Its state does not allow that any more.');
+  return state;
+}
 
 /** The entries of a list, over its pages, which may be short: {found, isAll}. There may be some more than `most`. */
 export async function all(where, query = {}, options = {}, most = 1000) {

@@ -1,5 +1,5 @@
 // A job: what it is, what became of it, why it waits, and what can be done about it.
-import { api, follow, may, path, readJob, stringify, withQuery } from './api.js';
+import { api, follow, may, only, path, readJob, stringify, toJob, withQuery } from './api.js';
 import { FIELDS } from './fields.js';
 import { count, cut, duration, moment, now, straight } from './format.js';
 import { act, confirm, failed, form } from './forms.js';
@@ -265,7 +265,7 @@ async function changeForm(id) {
         changes.argument = values.argument;
       const tags = values.tags || [];
       if (tags.join('\n') !== (job.tags || []).join('\n')) changes.tags = tags;
-      if (Object.keys(changes).length) await api.patch(path`/job/${job.id}`, changes);
+      if (Object.keys(changes).length) await toJob('/jobs/change', { jobs: [{ id: job.id, ...changes }] });
       return changes;
     },
   });
@@ -287,11 +287,14 @@ function Actions({ job, changed }) {
       action: 'Take from worker',
       body: 'It waits again and no retry is spent. What it did so far may happen twice.',
     });
-    if (isSure) await doing(() => api.post(path`/job/${job.id}/kick`, {}), 'It waits in its queue again.')();
+    if (isSure) await doing(() => toJob('/jobs/kick', { ids: [job.id] }), 'It waits in its queue again.')();
   };
   const change = async () => (await changeForm(job.id).catch(failed)) && changed();
-  const retry = doing(() => api.post(path`/job/${job.id}/retry`), 'It is in the queue again.');
-  const now = doing(() => api.patch(path`/job/${job.id}`, { delay: 0 }), 'It does not wait for its time any longer.');
+  const retry = doing(() => toJob('/jobs/retry', { ids: [job.id] }), 'It is in the queue again.');
+  const now = doing(
+    () => toJob('/jobs/change', { jobs: [{ id: job.id, delay: 0 }] }),
+    'It does not wait for its time any longer.',
+  );
   // With keys: the focus goes with a button that goes, it does not move on to another.
   const button = (id, text, onClick, kind) =>
     html`<${Button} key=${id} needs="operator" class=${kind} onClick=${onClick}>${text}<//>`;

@@ -1,5 +1,5 @@
 // Jobs by what they are: filters in the address, a look inside, and acting on one, some, or all that match.
-import { all, api, boundTo, every, may, path, stringify, withQuery } from './api.js';
+import { all, api, boundTo, every, may, only, path, stringify, withQuery } from './api.js';
 import { brief, count, cut, duration, jobs as inJobs, moment, now } from './format.js';
 import { groups, names, queues, tags } from './names.js';
 import {
@@ -149,7 +149,7 @@ const columnsOf = (opened, turn) => [
 /** → {sums: jobs by state, isMerged: whether the list is over all queues at once}; sums are null where too many queues are. */
 async function countStates(queue, signal) {
   if (queue) {
-    const one = await api.get(path`/queue/${queue}`, {}, { signal }).catch((problem) => {
+    const one = await only('/queues', { names: queue }, { signal }).catch((problem) => {
       if (problem.status !== 404) throw problem;
       return {};
     });

@@ -1,5 +1,5 @@
 // Limits, the fullest first: how much of each is in use, what it holds and under which keys, and how to change that.
-import { all, api, may, path, stringify, withQuery } from './api.js';
+import { all, api, may, only, path, stringify, withQuery } from './api.js';
 import { count, cut, duration, jobs } from './format.js';
 import { act, confirm, failed, fault, form, toast } from './forms.js';
 import {
@@ -175,7 +175,7 @@ function Says({ limit, done }) {
     if (wasOpen.current && !known) opener.current?.focus();
     wasOpen.current = Boolean(known);
   }, [known]);
-  const open = () => api.get(at(limit.id), { busiest: 100 }).then(setKnown, failed);
+  const open = () => only('/constraints', { ids: limit.id, busiest: 100 }).then(setKnown, failed);
   const text = inWords(limit);
   if (known) return html`<${NumberForm} known=${known} onClose=${() => setKnown(null)} done=${done} />`;
   if (!limit.concurrency || !may('operator')) return text;
@@ -280,7 +280,7 @@ function edit(old) {
     submit: async ({ id = old?.id, ...values }) => {
       const body = spec(values);
       if (id !== agreed) {
-        before = await api.get(at(id)).catch((problem) => {
+        before = await only('/constraints', { ids: id }).catch((problem) => {
           if (problem.status !== 404) throw problem;
           return null;
         });
@@ -558,7 +558,10 @@ const factsOf = (limit, reload) => [
 
 export function Limit({ params: { id } }) {
   const [{ find, keys }] = useQuery();
-  const state = useData((signal) => api.get(at(id), { busiest: BUSIEST }, { signal }), { ms: 3000, deps: [id] });
+  const state = useData((signal) => only('/constraints', { ids: id, busiest: BUSIEST }, { signal }), {
+    ms: 3000,
+    deps: [id],
+  });
   const { data: limit, reload } = state;
   const drop = async () => (await remove(limit)) && navigate('/limits');
   const actions = limit && [

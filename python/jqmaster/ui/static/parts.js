@@ -473,7 +473,7 @@ const LOOK_MS = 3000;
 const FAILED_SHOWN_MS = 600000;
 const DOES = { discard: 'Discarding', cancel: 'Cancelling', retry: 'Retrying' };
 
-const stop = (id) => api.post(path`/bulk/${id}/stop`);
+const stop = (id) => api.post('/bulk', { id, stop: true });
 
 function Bulk({ bulk, reload }) {
   const { total, changed, where } = bulk;

@@ -1,5 +1,5 @@
 // Queues: how they do, in figures and words, all of them in order, one with why it waits, and what can be done with it.
-import { api, path, withQuery } from './api.js';
+import { api, only, path, withQuery } from './api.js';
 import { Chart, spread, useStatistics } from './chart.js';
 import { brief, count, duration, jobs } from './format.js';
 import { act, confirm, fault, form, toast } from './forms.js';
@@ -74,8 +74,8 @@ async function page(signal) {
 /** A key that is bound to queues cannot list all: the overview names those with most to do. */
 async function bound(signal) {
   const { queues } = await api.get('/overview', {}, { signal });
-  const ask = (name) => api.get(toQueue(name), { minutes: MINUTES }, { signal });
-  known = new Map((await Promise.all(queues.top.map(ask))).map((queue) => [queue.name, queue]));
+  const top = await api.get('/queues', { names: queues.top, minutes: MINUTES }, { signal });
+  known = new Map(top.queues.map((queue) => [queue.name, queue]));
   wholeAt = Date.now();
   isMore = queues.count > queues.top.length;
 }
@@ -126,7 +126,7 @@ export function ranked(queues, by, { turned = false, text = '' } = {}) {
 
 const pause = (queue) =>
   act(
-    () => api.post(path`/queue/${queue.name}/${queue.paused ? 'resume' : 'pause'}`),
+    () => api.post(toQueue(queue.name), { paused: !queue.paused }),
     queue.paused ? `${queue.name} goes on.` : `${queue.name} is paused: it takes jobs and starts none.`,
   );
 
@@ -135,7 +135,7 @@ const limit = (queue) =>
     title: `How many jobs may wait in ${queue.name}`,
     body: 'Enqueueing beyond it is refused. 0: no limit.',
     fields: [{ name: 'max_waiting', label: 'Waiting jobs', type: 'number', value: queue.max_waiting, required: true }],
-    submit: (values) => api.patch(toQueue(queue.name), values),
+    submit: (values) => api.post(toQueue(queue.name), { known: true, ...values }),
   });
 
 const sumOf = (queue, states) => states.reduce((sum, state) => sum + queue[state], 0);
@@ -163,7 +163,7 @@ function purge(queue) {
       if (typed !== queue.name) throw fault('typed', 'This is not its name.');
       const states = status.split(',');
       const where = { queue: queue.name, status: states };
-      return api.post('/bulks', { what: 'discard', where, total: sumOf(queue, states) });
+      return api.post('/bulk', { what: 'discard', where, total: sumOf(queue, states) });
     },
   });
 }
@@ -179,7 +179,7 @@ async function forget(queue) {
 
 /** Settings of its own; an empty field: as the namespace has it. */
 async function ownSettings(queue) {
-  const settings = await api.get('/config', { describe: true });
+  const settings = await api.post('/config', { describe: true });
   const own = queue.settings || {};
   return form({
     title: `Settings of ${queue.name}`,
@@ -200,7 +200,7 @@ async function ownSettings(queue) {
       const unset = Object.keys(own).filter((name) => !(name in values));
       const body = { ...(Object.keys(values).length ? { set: values } : {}), ...(unset.length ? { unset } : {}) };
       if (!Object.keys(body).length) return true;
-      return api.patch(toQueue(queue.name), body).catch((problem) => {
+      return api.post(toQueue(queue.name), { known: true, ...body }).catch((problem) => {
         throw Object.assign(problem, { field: problem.field?.replace(/^set\./, '') });
       });
     },
@@ -325,8 +325,6 @@ export function Queues() {
 
 // -- one queue ----------------------------------------------------------------------------------------
 
-const HELD = 200; // jobs that are looked at
-
 /** The remedy is beside the cause. */
 function Why({ queue, change }) {
   if (!queue.queued) return html`<p class="muted">No job is ready to start.</p>`;
@@ -358,16 +356,6 @@ function Why({ queue, change }) {
   }[queue.cause] || ['Nothing holds it back.', ''];
   return html`<p>The oldest ready job has waited for <b><${Age} ms=${queue.oldest_ready_ms} /></b>. ${why}</p>
     <p>${remedy} ${next}</p>`;
-}
-
-function Held({ held }) {
-  if (!held.looked) return null;
-  const line = ({ id, jobs: some }) => html`<li>${linked([id], toLimit)} <b>${count(some)}</b></li>`;
-  return html`<p>${
-    held.jobs
-      ? `Limits hold ${count(held.jobs)} of the first ${jobs(held.looked)} that stand under any:`
-      : `No limit holds any of the first ${jobs(held.looked)} that stand under one.`
-  }</p>${held.by.length ? html`<ul class="plain">${held.by.map(line)}</ul>` : null}`;
 }
 
 const failed = (one) => one.failed + one.lapsed + one.error;
@@ -419,7 +407,7 @@ function Statistics({ name }) {
     const asked = { ...period, queue: name, brief: 1 };
     const [{ stats }, { series }] = await Promise.all([
       api.get('/stats', asked, { signal }),
-      api.get('/stats/series', { ...asked, count: 100 }, { signal }),
+      api.get('/stats', { ...asked, series: 1, count: 100 }, { signal }),
     ]);
     return { stats, series };
   };
@@ -460,7 +448,7 @@ function Workers({ name }) {
   }}<//><//>`;
 }
 
-const level = ({ by, weights }) =>
+const sharing = ({ by, weights }) =>
   html`<div><code>${String(by)}</code> <span class="muted">${Object.entries(weights || {})
     .slice(0, 8)
     .map(([value, weight]) => `${value}: ${weight}`)
@@ -474,7 +462,7 @@ function Settings({ queue }) {
   return html`<${Section} title="Settings"><${Facts} pairs=${[
     ['May wait', queue.max_waiting ? waiting : 'any number'],
     ['Own settings', own.length ? own : 'none'],
-    ['Fair by', queue.fair ? queue.fair.map(level) : '–'],
+    ['Fair by', queue.fair ? sharing(queue.fair) : '–'],
   ]} /><//>`;
 }
 
@@ -505,7 +493,7 @@ function Tiles({ queue }) {
 }
 
 export function Queue({ params: { name } }) {
-  const load = (signal) => api.get(toQueue(name), { minutes: MINUTES, held: HELD }, { signal });
+  const load = (signal) => only('/queues', { names: name, minutes: MINUTES }, { signal });
   const found = useData(load, { ms: 3000, deps: [name] });
   const change = (queue) => async (step, text) => {
     if ((await step(queue)) && text) toast(text);
@@ -518,7 +506,7 @@ export function Queue({ params: { name } }) {
     <${Tiles} queue=${queue} />
     <${Bulks} queue=${queue.name} />
     <${AlertsOf} field="queue" name=${queue.name} />
-    <${Section} title="Why it waits"><${Why} queue=${queue} change=${change(queue)} /><${Held} held=${queue.held} /><//>
+    <${Section} title="Why it waits"><${Why} queue=${queue} change=${change(queue)} /><//>
     <${Statistics} name=${name} />
     <${Workers} name=${name} />
     <${Settings} queue=${queue} />`}<//>`;

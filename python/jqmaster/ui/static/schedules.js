@@ -1,5 +1,5 @@
 // Recurring jobs: when they come next, what became of the last ones, and what can be done with them.
-import { api, path } from './api.js';
+import { api, only, path } from './api.js';
 import { count, duration, moment } from './format.js';
 import { act, confirm, form, toast } from './forms.js';
 import {
@@ -69,11 +69,16 @@ async function edit(old) {
         hint: 'name, queue, priority, max_retry, … as for enqueueing',
       },
       { name: 'argument', label: 'Argument', type: 'json', rows: 4, value: old?.argument },
-      { name: 'catch_up', label: 'One job for what was missed in a gap', type: 'checkbox', value: old?.catch_up ?? true },
+      {
+        name: 'catch_up',
+        label: 'One job for what was missed in a gap',
+        type: 'checkbox',
+        value: old?.catch_up ?? true,
+      },
       { name: 'paused', label: 'Paused', type: 'checkbox', value: old?.paused },
     ],
     submit: ({ id = old?.id, ...values }) =>
-      api.put(to(id), values).catch((problem) => {
+      api.post(to(id), values).catch((problem) => {
         throw Object.assign(problem, { field: problem.field?.startsWith('job') ? 'job' : problem.field });
       }),
   });
@@ -82,13 +87,13 @@ async function edit(old) {
 
 const run = (one) =>
   act(
-    () => api.post(`${to(one.id)}/run`),
+    () => api.post(to(one.id), { run: true }),
     ({ job_id: id, created }) =>
       created ? `${one.id} runs now: job ${id}.` : `${one.id}: job ${id} has its unique key already.`,
   );
 
 function pause(one, reload) {
-  const put = (paused) => api.put(to(one.id), { ...settable(one), paused });
+  const put = (paused) => api.post(to(one.id), { ...settable(one), paused });
   return act(() => put(!one.paused), one.paused ? `${one.id} goes on.` : `${one.id} is paused.`, {
     undo: () => put(one.paused).then(reload),
   });
@@ -96,7 +101,7 @@ function pause(one, reload) {
 
 async function remove(one, reload) {
   const isSure = await confirm({ title: `Delete ${one.id}?`, action: 'Delete', body: 'Jobs that it has made stay.' });
-  const undo = () => api.put(to(one.id), settable(one)).then(reload);
+  const undo = () => api.post(to(one.id), settable(one)).then(reload);
   return isSure && act(() => api.delete(to(one.id)), `${one.id} is deleted.`, { undo });
 }
 
@@ -201,7 +206,7 @@ const RUNS = [
 ];
 
 export function Schedule({ params: { id } }) {
-  const load = (signal) => api.get(to(id), { next: 10, runs: 20 }, { signal });
+  const load = (signal) => only('/schedules', { ids: id, next: 10, runs: 20 }, { signal });
   const state = useData(load, { ms: 5000, deps: [id] });
   const title = html`<span class="crumb"><${Link} to="/schedules">Schedules<//> / </span>${id} `;
   return html`<${Loaded} of=${state}>${(one) => html`
@@ -211,7 +216,10 @@ export function Schedule({ params: { id } }) {
       <${Section} title="What it says"><${Facts} pairs=${[
         ['When', html`<${When} of=${one} />`],
         ['Job', html`<${Job} of=${one} />`],
-        ['After a gap', one.catch_up === false ? 'no job for moments over a minute ago' : 'one job for all that was missed'],
+        [
+          'After a gap',
+          one.catch_up === false ? 'no job for moments over a minute ago' : 'one job for all that was missed',
+        ],
         ['Made', made(one)],
       ]} /><//>
       <${Section} title="Next">${

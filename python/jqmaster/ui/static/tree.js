@@ -19,7 +19,7 @@ function Text({ value }) {
   }`;
 }
 
-/** What JSON lacks: {$bin: …}, {$ext: …} and so on (see the API's description). */
+/** What JSON lacks: {$bin: …} and {$msgpack: …} (see the API's description). */
 function special(value) {
   const [[name, said] = [], ...more] = Object.entries(value);
   if (more.length) return null;
@@ -27,9 +27,7 @@ function special(value) {
     const size = (said.length / 4) * 3 - said.match(/=*$/)[0].length;
     return `binary, ${size} bytes, base64: ${said.slice(0, 60)}${said.length > 60 ? '…' : ''}`;
   }
-  if (name === '$float') return String(said);
-  if (name === '$ext') return `extension ${said?.[0]}: ${String(said?.[1]).slice(0, 60)}`;
-  if (name === '$str') return `text that is not UTF-8: ${String(said).slice(0, 60)}`;
+  if (name === '$msgpack') return `MessagePack, base64: ${String(said).slice(0, 60)}`;
   return null;
 }
 

@@ -89,7 +89,7 @@ function Served({ e }) {
 
 function Paused({ queue, changed }) {
   const resume = async () => {
-    if (await act(() => api.post(path`/queue/${queue}/resume`), `Queue ${queue} goes on.`)) changed();
+    if (await act(() => api.post(path`/queue/${queue}`, { paused: false }), `Queue ${queue} goes on.`)) changed();
   };
   return html`<${Line} kind="paused">
     <p><b>Its queue ${linked([queue], toQueue)} is paused.</b> Nothing in it starts. </p>

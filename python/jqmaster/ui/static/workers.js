@@ -1,5 +1,5 @@
 // Workers: what each runs and for how long, its slots and last sign of life; the dead of the last hour; what can be done.
-import { api, path, withQuery } from './api.js';
+import { api, only, path, toJob, withQuery } from './api.js';
 import { count, cut, jobs as inJobs, moment } from './format.js';
 import { act, confirm } from './forms.js';
 import {
@@ -64,7 +64,7 @@ async function ask(worker, what, text, undo) {
       action: 'Stop',
       body: 'It finishes what it runs and ends. Something else has to start it again.',
     }));
-  const say = (request) => api.post(`${path`/worker/${worker.id}`}/${request}`);
+  const say = (request) => api.post(path`/worker/${worker.id}`, { request });
   return isSure ? act(() => say(what), text, { undo: undo && (() => say(undo)) }) : undefined;
 }
 
@@ -205,13 +205,13 @@ const jobColumns = (reload) => [
     title: '',
     kind: 'actions',
     cell: ({ id }) => html`<${Button} needs="operator" class="small" aria-label=${`Take ${id}`}
-      onClick=${() => act(() => api.post(path`/job/${id}/kick`, {}), `${id} waits again.`).then(reload)}>Take job<//>`,
+      onClick=${() => act(() => toJob('/jobs/kick', { ids: [id] }), `${id} waits again.`).then(reload)}>Take job<//>`,
   },
 ];
 
 export function Worker({ params: { name: id } }) {
   const look = async (signal) => {
-    const [worker, found] = await Promise.all([api.get(path`/worker/${id}`, {}, { signal }), runningJobs(signal)]);
+    const [worker, found] = await Promise.all([only('/workers', { ids: id }, { signal }), runningJobs(signal)]);
     return { worker, found };
   };
   const state = useData(look, { ms: 3000, deps: [id] });

@@ -26,7 +26,7 @@ STATES = ["queued", "scheduled", "blocked", "running", "retrying", "done", "erro
 
 # What a sequence may use, and how often each operation comes then.
 FEATURES = {
-    "unique": {"enqueue": 3, "free": 1}, "depends": {"depend": 3}, "following": {"change": 5, "kick": 1.5},
+    "unique": {"enqueue": 3, "free": 1}, "depends": {}, "following": {"change": 5, "kick": 1.5},
     "finding": {"jobs": 3, "retry": 3, "discard": 1.5, "failures": 1, "tags": 1, "forget": 0.7,
                 "history": 2},
     "schedules": {"schedule": 3, "unschedule": 0.3, "schedules": 1},
@@ -37,7 +37,7 @@ FEATURES = {
 }  # fmt: skip
 # And which settings.
 SETTINGS = {
-    "limits": {"lease_grace": [0, 0.5, 3, 60]}, "statistics": {"stats": [True, True, False]},
+    "statistics": {"stats": [True, True, False]},
     "events": {"events_max": [0, 100, 1000]},
 }  # fmt: skip
 ONLY = os.environ.get("JQ_MODEL_FEATURES")  # these, all of them
@@ -152,19 +152,6 @@ class MoreGenerator:
 
     # ---- operations ----
 
-    def depend(self):
-        fields = {"id": self.job("queued", "scheduled", "blocked")[0]}
-        if self.chance(0.6):
-            fields["add"] = self.dependencies(0)
-        job = self.driver.model.jobs.get(self.driver.names.get(fields["id"]))
-        if job and job.depends and self.chance(0.6):
-            some = self.rng.sample(job.depends, self.rng.randint(1, len(job.depends)))
-            fields["remove"] = [self.label(id, "job") for id in some]
-            fields["add"] = [id for id in fields.get("add", ()) if id not in fields["remove"]]
-        if self.chance(0.4):
-            fields["if_failed"] = self.rng.choice(self.policies)
-        return {field: value for field, value in fields.items() if value}
-
     def change(self):
         jobs = []
         states = self.rng.choice((["queued", "scheduled", "blocked", "retrying"], ["running"], STATES))
@@ -242,7 +229,6 @@ class MoreGenerator:
         names = [
             name for name in self.settings if name.startswith(("retry_", "result_", "done_", "error_", "cancelled_"))
         ]
-        names += ["lease_grace"] if "limits" in self.features else []
         own = list(self.driver.model.queues.own_settings.get(queue := self.rng.choice(self.queues_used), ()))
         fields = {"name": queue}
         if self.chance(0.7):
@@ -258,6 +244,6 @@ class MoreGenerator:
             yield schedule.next_ms or 0
         for job in model.jobs.values():
             if job.status == "running":
-                yield model.clock.handed_on_ms(job)
+                yield job.due_ms
         for key in model.arrival.keys.values():
             yield key.until_ms or 0

@@ -49,7 +49,7 @@ class PlainGenerator:
             script
             for script, one in operations().items()
             if one.positions in (("spec",), ("id",))
-            and any(not route.answer for route in one.routes)
+            and one.routes
             and all(self.value(script, argument) for argument in one.arguments if not argument.optional)
         } - named
         known = self.driver.model.operations.keys()
