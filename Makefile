@@ -1,3 +1,4 @@
+# make demo    everything on this machine, at work, in under a minute once it is set up
 # make serve   the JQ master, with a Redis of its own under var/   (ARGS="--help")
 # make load    the scripts into a Redis: REDIS=redis://… [NAMESPACE={jq}]
 # make generate  what is made from manifest/{fields,operations}.py: OpenAPI, tables of the docs, the UI's list
@@ -7,7 +8,6 @@
 # make model   the reference model against the engine   (ARGS="--steps 3000 --seed 7", "--help")
 # make fuzz    right, odd and broken inputs for every script and a master   (ARGS="--seed 7 --seconds 600", "--help")
 # make soak    workers restarted one after the other under load   (ARGS="--seconds 1800 --seed 7", "--help")
-# make records  what tests compare with, written anew: what the plain life of a job needs of the Lua
 # make mutants  whether the tests find faults that are put in   (ARGS="jqlua/pick": only there)
 # make bench   measurements   (ARGS="--help")
 # make dist    dist/: wheel and sdist
@@ -25,7 +25,7 @@ PIP_OPTIONS := --quiet --disable-pip-version-check
 NAMESPACE ?= {jq}
 export PYTHON
 
-.PHONY: serve load test test-faults quick mutants lint bench dist setup setup-run packages-run packages-test
+.PHONY: demo serve load test test-faults quick mutants lint bench dist setup setup-run packages-run packages-test
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -54,6 +54,9 @@ $(VENV)/.installed-run: pyproject.toml setup.py | packages-run
 $(VENV)/.installed: $(VENV)/.installed-run
 	$(PY) -m pip install $(PIP_OPTIONS) -e '.[server,dev]'
 	@touch $@
+
+demo: setup-run
+	$(PY) examples/demo.py
 
 serve: setup-run
 	$(VENV)/bin/jqmaster serve $(ARGS)
@@ -178,7 +181,7 @@ quick-tests: built
 		connection/test_together engine/test_engine engine/test_engine_calls engine/test_ended connection/test_subscriptions \
 		engine/test_errors_change_nothing model/test_model_steps)
 
-.PHONY: model fuzz soak records
+.PHONY: model fuzz soak
 model: setup
 	@PYTHONPATH=tests/py/support:tools $(PY) tests/py/model/test_model.py $(ARGS)
 
@@ -187,9 +190,6 @@ fuzz: setup
 
 soak: setup
 	$(PY) tests/py/support/rolling.py $(ARGS)
-
-records: setup
-	@PYTHONPATH=tests/py/support:tools $(PY) tests/py/bundle/test_common.py
 
 mutants: setup
 	$(PY) tools/mutants.py $(ARGS)

@@ -43,7 +43,7 @@ call GET "/job/$job/result"
 echo
 
 # Every morning at half past eight, and when the next two times are.
-call POST /schedule/morning '{"cron": "30 8 * * *", "utc_offset": 60, "job": {"name": "add"}, "argument": [1, 2]}' >/dev/null
+call POST /schedule/morning '{"cron": "30 8 * * *", "timezone": "Europe/Berlin", "job": {"name": "add"}, "argument": [1, 2]}' >/dev/null
 call GET '/schedules?ids=morning&next=2'
 echo
 call DELETE /schedule/morning

@@ -1,6 +1,6 @@
 -- Recounts indexes against job records, a step at a time.
 --
--- @arg    cursor  cursor? = 0          as the last reply gave it; "0" at the beginning and at the end
+-- @arg    cursor  cursor?
 -- @arg    count   integer? 1..1000 = 100  how many keys, about
 -- @reply  page<text> problems
 -- @errors INVALID field
@@ -17,15 +17,15 @@ local findings = require "jqlua.upkeep.findings"
 local AT_ONCE = 10
 
 local spec = arguments.spec(HEAD)
-local cursor = spec.cursor or "0"
-local count = spec.count or 100
-check.refuse((not cursor:find("^%d+$") or #cursor > 20) and check.problem("cursor", check.CURSOR, cursor))
+local from, count = spec.cursor or "", spec.count or 100
+check.refuse((from:find("%D") or #from > 20) and check.problem("cursor", check.CURSOR, from))
 -- SCAN's pattern: a namespace may have special characters.
 local pattern = KEYS[1]:gsub("[%*%?%[%]%^%\\]", "\\%0") .. ":*"
 budget.pay(budget.RESERVE) -- for the rest of the last page, and for counting units
-if cursor == "0" then
+if from == "" then
   audit.bounds()
 end
+local cursor = from == "" and "0" or from -- as SCAN has it
 repeat
   local page = redis.call("SCAN", cursor, "MATCH", pattern, "COUNT", math.min(count, AT_ONCE))
   cursor, count = page[1], count - AT_ONCE
@@ -33,4 +33,4 @@ repeat
     audit.key(key:sub(#KEYS[1] + 2))
   end
 until cursor == "0" or count <= 0 or not budget.pay(budget.LOOK)
-return { cursor, unpack(findings.list) }
+return { cursor == "0" and "" or cursor, unpack(findings.list) }

@@ -10,7 +10,7 @@
 -- @reply  states jobs
 -- @reply  {jobs: states, request: text} with control
 -- @errors INVALID field, NOTFOUND worker
--- @flags  drain, function
+-- @flags  drain
 -- @room   worker
 -- @role   worker
 -- @bound  any
@@ -22,8 +22,6 @@ local failure = require "jqlua.life.failure"
 local notes = require "jqlua.life.notes"
 local held_jobs = require "jqlua.life.held_jobs"
 local jobs = require "jqlua.job.jobs"
-local queues = require "jqlua.queue.queues"
-local settings = require "jqlua.settings.settings"
 local attempts = require "jqlua.life.attempts"
 local pulse = require "jqlua.life.pulse"
 local transition = require "jqlua.life.transition"
@@ -43,17 +41,15 @@ local answers = {}
 for i, pair in ipairs(spec.jobs) do
   local job = jobs.read(pair[1])
   if job and attempts.is_running(job, pair[2]) then
-    local queue = queues.load(job[jobs.QUEUE])
     local left_ms = attempts.renew(job)
-    local is_over = left_ms + settings.at(settings.LEASE_GRACE, queue) * 1000 <= 0
+    local is_over = left_ms <= 0
     if pair[3] and not is_over then
       notes.write(job, pair[3])
     end
     if is_over then
       failure.lapse(job)
     end
-    -- Beyond max_runtime it can still be finished, within the grace.
-    answers[i] = is_over and "LOST" or math.max(0, left_ms)
+    answers[i] = is_over and "LOST" or left_ms
   else
     answers[i] = job and attempts.how_ended(job, pair[2]) == jobs.TAKEN and "CANCELLED" or "LOST"
   end

@@ -19,12 +19,7 @@ check.refuse(meta.name_problem())
 check.refuse((#ARGV < 1 or #ARGV > MOST_RECORDS)
   and "INVALID records: expected 1 to " .. MOST_RECORDS .. " records, got " .. #ARGV)
 local records = importing.read(ARGV)
-local digests = {}
-for i, blob in ipairs(ARGV) do
-  digests[i] = redis.sha1hex(blob)
-end
-local digest = redis.sha1hex(table.concat(digests))
-if not importing.is_repeated(records, digest) then
-  importing.write(records, digest)
+if not importing.is_repeated(records) then
+  importing.write(records)
 end
 return importing.count(records)

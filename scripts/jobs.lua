@@ -4,7 +4,6 @@
 --
 -- @arg    where         Where?          conditions, all of which must hold
 -- @arg    newest        flag?           the order within a state, a tag or a group turned round
--- @arg    recent        flag?           what runs, then what ended last, then what waits, over all queues
 -- @arg    brief         flag?           without argument, result and error
 -- @arg    argument_max  integer? 0..65536  with brief: include arguments of at most this many bytes
 -- @arg    looked        flag?           also return how many jobs were looked at
@@ -36,7 +35,7 @@ local where = filter.parse(spec.where)
 local at = find.parse(spec, where)
 local reply = { "", spec.looked and 0 or nil }
 local cursor, looked = find.page(where, at, {
-  count = spec.count or 100, is_reversed = spec.newest or spec.recent, is_recent = spec.recent,
+  count = spec.count or 100, is_reversed = spec.newest,
   take = function(job)
     local argument = not spec.brief and redis.call("GET", keys.ARGUMENT .. job[jobs.ID]) or nil
     local shown = jobdoc.encode(job, argument, preview_of(job, spec.argument_max))

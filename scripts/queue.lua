@@ -22,7 +22,7 @@ local fairness = require "jqlua.life.fairness"
 local check = require "jqlua.base.check"
 local queues = require "jqlua.queue.queues"
 local placement = require "jqlua.life.placement"
-local queuedoc = require "jqlua.find.queuedoc"
+local queue_status = require "jqlua.find.queue_status"
 local settings = require "jqlua.settings.settings"
 local settingspec = require "jqlua.settings.settingspec"
 local trail = require "jqlua.access.trail"
@@ -71,4 +71,4 @@ if spec.paused ~= nil or spec.max_waiting or levels or spec.set or spec.unset th
   trail.note("queue", spec.name, spec)
 end
 transition.commit()
-return queuedoc.encode(queue)
+return queue_status.encode(queue)

@@ -2,7 +2,6 @@
 --
 -- @arg    names    list<name>? 1..1000  those named; or
 -- @arg    minutes  integer? 1..180       with figures of this many minutes
--- @arg    held     integer? 1..1000      with what holds this many of the first jobs under constraints
 -- @arg    cursor   cursor?
 -- @arg    count    integer? 1..1000 = 100
 -- @reply  page<Queue> queues
@@ -16,14 +15,14 @@ local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
 local page = require "jqlua.find.page"
 local queues = require "jqlua.queue.queues"
-local queuedoc = require "jqlua.find.queuedoc"
+local queue_status = require "jqlua.find.queue_status"
 
 local spec = arguments.spec(HEAD)
 
 ---@return string? map nil if unknown
 local function document(name)
   local queue = queues.load(name)
-  return not queue[queues.IS_NEW] and queuedoc.encode_status(queue, spec.minutes, spec.held) or nil
+  return not queue[queues.IS_NEW] and queue_status.encode(queue, spec.minutes) or nil
 end
 
 return page.listing(keys.QUEUE_NAMES, spec, document, { named = "names", price = budget.RECORD })

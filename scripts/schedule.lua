@@ -2,17 +2,11 @@
 --
 -- @arg    id          name
 -- @arg    job         ScheduledJob?       what is enqueued at each moment
--- @arg    every       seconds? 0.1..1e9   from moment to moment; or
--- @arg    offset      seconds? 0..        moments are offset + n · every after 1970
+-- @arg    every       seconds? 0.1..1e9   from moment to moment: multiples of it since 1970; or
 -- @arg    cron        text?               five fields: minute, hour, day of month, month, day of week
--- @arg    utc_offset  integer? -1440..1440  minutes by which the clock of cron is ahead of UTC; or
--- @arg    timezone    zone? 1..255        whose clocks cron is about, such as `Europe/Berlin`
+-- @arg    timezone    zone? 1..255        whose clocks cron is about, such as `Europe/Berlin`; default: UTC
 -- @arg    tz          text? 3..100        its rule, as in POSIX' variable TZ; default: what is known of timezone
--- @arg    start       moment? 0..1e10     no moment before
--- @arg    end         moment? 0..1e10     no moment after
--- @arg    limit       integer? 1..1e9     how many jobs in all, at most
--- @arg    catch_up    one|all|none? = one when several moments have passed at once
--- @arg    backlog     integer? 1..1000 = 100  with catch_up all: for how many of the last moments
+-- @arg    catch_up    flag? = true        false: no job for a moment that passed more than a minute ago
 -- @arg    paused      flag? = false       moments pass without jobs
 -- @arg    declared    name?               digest of a program's declaration: nothing changes if it is the same
 -- @arg    argument    value? = nil        the jobs' argument

@@ -95,14 +95,6 @@ def _(jq: Hostile) -> None:
     jq.ticks(86_400)
 
 
-@row("tick: schedules catch up")
-def _(jq: Hostile) -> None:
-    late = {"cron": "*/7 1-23/2 * * 1,3,5", "start": 0, "catch_up": "all", "backlog": ALL}
-    for number in range(CALLS):
-        jq.call("schedule", late | {"id": f"s{number}", "job": {"name": NAME, "tags": TAGS}}, NIL)
-    jq.ticks(10_000_000)
-
-
 @row("tick: settings changed, 5,000 queues")
 def _(jq: Hostile) -> None:
     jq.in_queues()

@@ -21,7 +21,10 @@ local LAPSED = 4
 local ERROR = 5
 
 -- What this call has read: cells of the log, figures by queue, times by pair.
-local known = { log = nil, queues = {}, recent = {}, pairs = {} }
+local logs = {}
+local known_queues = {}
+local known_recent = {}
+local known_pairs = {}
 
 --- Sums up cells of statistics.
 ---@param hashes string[] ends of the hashes' keys
@@ -59,12 +62,12 @@ end
 --- What is not in the statistics yet.
 ---@return table cells
 local function logged()
-  if not known.log then
+  if not logs[1] then
     local log = call("GET", keys.LOG)
-    known.log = buckets.cells(log)
+    logs[1] = buckets.cells(log)
     budget.pay(log and 10 * budget.of_bytes(log) or budget.LOOK)
   end
-  return known.log
+  return logs[1]
 end
 
 local function share_of(cell)
@@ -84,14 +87,14 @@ end
 ---@return table usual {wait_ms?: 95 % of its jobs waited no longer; share?: of its attempts that failed}; nil of what
 --- there is too little of
 function M.of_queue(name)
-  if not known.queues[name] then
+  if not known_queues[name] then
     local sum = sum_of(pairs_of(name), "h", HOUR_MS, 2, 25)
     local failures, ended = share_of(sum)
-    known.queues[name] = {
+    known_queues[name] = {
       wait_ms = most_of(sum[buckets.WAIT]), share = ended >= ENOUGH and failures / ended or nil,
     }
   end
-  return known.queues[name]
+  return known_queues[name]
 end
 
 ---@param queue string
@@ -99,14 +102,14 @@ end
 ---@return number? ms 95 % of the attempts that were done took no longer; nil of few
 function M.run_ms(queue, name)
   local key = queue .. "\0" .. (name == queue and "" or name)
-  if known.pairs[key] == nil then
+  if known_pairs[key] == nil then
     local sum = sum_of({ key }, "d", DAY_MS, 0, 1)
     for _, cell in pairs(logged()[key] or {}) do
       buckets.add(sum, cell)
     end
-    known.pairs[key] = most_of(sum[buckets.RUN]) or false
+    known_pairs[key] = most_of(sum[buckets.RUN]) or false
   end
-  return known.pairs[key] or nil
+  return known_pairs[key] or nil
 end
 
 local function sum_recent(hashes)
@@ -139,8 +142,8 @@ end
 --- ended in this minute or the one before}
 function M.recent(name)
   local hashes = name and pairs_of(name) or { "\0" }
-  known.recent[hashes[1]] = known.recent[hashes[1]] or sum_recent(hashes)
-  return known.recent[hashes[1]]
+  known_recent[hashes[1]] = known_recent[hashes[1]] or sum_recent(hashes)
+  return known_recent[hashes[1]]
 end
 
 return M

@@ -12,7 +12,6 @@ local members = require "jqlua.queue.members"
 local queues = require "jqlua.queue.queues"
 local rank = require "jqlua.base.rank"
 local states = require "jqlua.job.states"
-local merging = require "jqlua.find.merging"
 local filter = require "jqlua.find.filter"
 
 local M = {}
@@ -20,46 +19,44 @@ local M = {}
 local call = redis.call
 
 local CHUNK = 50
--- States in the order of the protocol page. Done jobs whose result is kept come before those without.
-local ORDER = { "qw", "s", "b", "r", "t", "k", "d", "e", "c", "n" } -- of states; those of an entry are merged
-
--- Fields of a position.
-local BEGUN_MS = 1 -- when the first step was
-local LETTERS = 2 -- an entry of ORDER, or of merging.ORDER; empty: of a tag or a group
-local SCORE = 3 -- nil: before the first
-local ID = 4
-local QUEUE = 5 -- empty: of a tag or a group, or of all queues at once
+-- States in the order of the protocol page. Done jobs whose result is kept come before those without. Those of an entry
+-- are merged.
+local ORDER = { "qw", "s", "b", "r", "t", "k", "d", "e", "c", "n" }
 
 --- Checks the cursor.
----@return table position
+---@return table position {begun_ms: when the first step was; queue, letters: an entry of ORDER, both empty: of a tag or
+--- a group; score, id: of the last job read, nil and empty: before the first}
 function M.parse(spec, where)
   if (spec.cursor or "") == "" then
-    return { meta.state[meta.NOW_MS], "", nil, "", "" }
+    return { begun_ms = meta.state[meta.NOW_MS], letters = "", id = "", queue = "" }
   end
   local begun_ms, letters, score, id, name = spec.cursor:match("^(%d+):(%l*):([%d.e+-]*):(%x*):(.*)$")
   local is_known = letters == ""
-  for _, entry in ipairs(spec.recent and name == "" and merging.ORDER or ORDER) do
+  for _, entry in ipairs(ORDER) do
     is_known = is_known or entry == letters
   end
   local at_start = score == "" and id == ""
   check.refuse((not begun_ms or not is_known or not at_start and not (tonumber(score) and check.is_id(id))
-    or (letters == "") ~= (where.tag ~= nil or where.group ~= nil)
-    or (letters == "") ~= (name == "") and not spec.recent
+    or (letters == "") ~= (where.tag ~= nil or where.group ~= nil) or (letters == "") ~= (name == "")
     or name ~= "" and where.queue and where.queue ~= name) and check.problem("cursor", check.CURSOR, spec.cursor))
-  return { tonumber(begun_ms), letters, tonumber(score), id, name }
+  return { begun_ms = tonumber(begun_ms), letters = letters, score = tonumber(score), id = id, queue = name }
 end
 
 local function cursor_of(at)
   return table.concat({
-    string.format("%.0f", at[BEGUN_MS]), at[LETTERS], at[SCORE] and string.format("%.17g", at[SCORE]) or "", at[ID],
-    at[QUEUE],
+    string.format("%.0f", at.begun_ms), at.letters, at.score and string.format("%.17g", at.score) or "", at.id,
+    at.queue,
   }, ":")
+end
+
+local function begin(at, queue, letters)
+  at.queue, at.letters, at.score, at.id = queue, letters, nil, ""
 end
 
 --- The next members of the sets of an entry of ORDER: of a queue's, or of one that is named by its key.
 local function members_behind(search, entry, queue)
   local at, is_reversed = search.at, search.is_reversed
-  local from = at[SCORE] and { at[SCORE], at[ID] }
+  local from = at.score and { at.score, at.id }
   if not queue then
     return rank.next(entry, from, CHUNK, is_reversed)
   end
@@ -82,23 +79,19 @@ local function members_behind(search, entry, queue)
   return found
 end
 
-local function read_all(prefix, found)
-  local wanted = {}
-  for i, member in ipairs(found) do
-    wanted[i] = prefix .. member[2]
-  end
-  return call("MGET", unpack(wanted))
-end
-
 --- Reads members of a set and takes those that are selected.
 ---@return boolean is_over if as many as wanted were taken, or the budget is spent
 local function look(search, found)
   local where, at = search.where, search.at
-  local raws = read_all(keys.JOB, found)
+  local wanted = {}
+  for i, member in ipairs(found) do
+    wanted[i] = keys.JOB .. member[2]
+  end
+  local raws = call("MGET", unpack(wanted))
   for i, member in ipairs(found) do
     search.looked = search.looked + 1
     local is_left = budget.pay(budget.LOOK + budget.of_bytes(raws[i] or ""))
-    at[SCORE], at[ID] = member[1], member[2]
+    at.score, at.id = member[1], member[2]
     local job = filter.fits_id(where, member[2]) and jobs.from_record(member[2], raws[i])
     if job and search.letters:find(job[jobs.STATE], 1, true) and filter.holds(where, job) then
       search.take(job)
@@ -126,17 +119,13 @@ local function go_through(search, entry, queue)
   return false
 end
 
-local function is_wanted(search, entry)
-  return search.letters:find(entry:sub(1, 1), 1, true) ~= nil
-end
-
 --- Searches one queue from the position on.
 ---@return boolean is_through
 local function go_through_queue(search, name)
   local queue = queues.load(name)
   local at = search.at
-  if at[QUEUE] ~= name then
-    at[LETTERS], at[SCORE], at[ID], at[QUEUE] = ORDER[1], nil, "", name
+  if at.queue ~= name then
+    begin(at, name, ORDER[1])
   end
   local all = {}
   for letter in states.SETS:gmatch(".") do
@@ -148,12 +137,12 @@ local function go_through_queue(search, name)
   end
   local has_begun = false
   for _, entry in ipairs(ORDER) do
-    if entry == at[LETTERS] then
-      has_begun = true
-    elseif has_begun then
-      at[LETTERS], at[SCORE], at[ID] = entry, nil, ""
+    if has_begun then
+      begin(at, name, entry)
     end
-    if has_begun and is_wanted(search, entry) and not go_through(search, entry, queue) then
+    has_begun = has_begun or entry == at.letters
+    local is_wanted = search.letters:find(entry:sub(1, 1), 1, true)
+    if has_begun and is_wanted and not go_through(search, entry, queue) then
       return false
     end
   end
@@ -164,11 +153,11 @@ end
 ---@return boolean is_through
 local function go_through_queues(search)
   while budget.is_left() do
-    local from = search.at[QUEUE]
+    local from = search.at.queue
     local names = call("ZRANGEBYLEX", keys.QUEUE_NAMES, from == "" and "-" or "[" .. from, "+", "LIMIT", 0, CHUNK)
     for _, name in ipairs(names) do
       if not budget.is_left() then
-        search.at = { search.at[BEGUN_MS], ORDER[1], nil, "", name }
+        begin(search.at, name, ORDER[1])
         return false
       elseif not go_through_queue(search, name) then
         return false
@@ -181,34 +170,10 @@ local function go_through_queues(search)
   return false
 end
 
---- Searches all queues at once from the position on, state by state.
----@return boolean is_through
-local function go_through_merged(search, names)
-  local at = search.at
-  local has_begun = at[LETTERS] == ""
-  for _, entry in ipairs(merging.ORDER) do
-    if has_begun then
-      at[LETTERS], at[SCORE], at[ID] = entry, nil, ""
-    end
-    has_begun = has_begun or entry == at[LETTERS]
-    local from = at[SCORE] and { at[SCORE], at[ID] }
-    local sources = has_begun and merging.open(entry, search.letters, names, from)
-    while sources do
-      local found = merging.next(sources, CHUNK)
-      if found[1] and look(search, found) then
-        return false
-      elseif #found < CHUNK then
-        break
-      end
-    end
-  end
-  return true
-end
-
 --- The next selected jobs.
 ---@param at table position, as parse gave it
 ---@param wish table {take: what is done with each, and pays for it; count: how many are wanted, letters?: of the states
---- that matter, is_reversed?, is_recent?: in the order of jqlua/find/merging.lua, where there are not too many queues}
+--- that matter, is_reversed?}
 ---@return string cursor "" at the end
 ---@return number looked how many jobs were read
 function M.page(where, at, wish)
@@ -217,28 +182,16 @@ function M.page(where, at, wish)
     letters = wish.letters and where.letters:gsub("[^" .. wish.letters .. "]", "") or where.letters,
   }
   local is_through
-  local names = wish.is_recent and at[QUEUE] == "" and not where.tag and not where.group
-    and merging.names(where.queue, at[LETTERS] ~= "")
   if search.letters == "" then
     is_through = true
-  elseif where.tag then
-    is_through = go_through(search, keys.TAGGED .. where.tag)
-  elseif where.group then
-    is_through = go_through(search, keys.FAILED .. where.group)
-  elseif names then
-    is_through = go_through_merged(search, names)
+  elseif where.tag or where.group then
+    is_through = go_through(search, where.tag and keys.TAGGED .. where.tag or keys.FAILED .. where.group)
   elseif where.queue then
     is_through = go_through_queue(search, where.queue)
   else
     is_through = go_through_queues(search)
   end
   return is_through and "" or cursor_of(search.at), search.looked
-end
-
---- When a search began: it ignores what happened later.
----@return number ms
-function M.begun_ms(at)
-  return at[BEGUN_MS]
 end
 
 return M

@@ -1,14 +1,16 @@
--- A queue's status: what happened in the last minutes, which workers serve it, why its oldest ready job waits, and
--- which constraints hold others.
+-- A queue's document, and its status: what happened in the last minutes, which workers serve it, and why its oldest
+-- ready job waits.
 local budget = require "jqlua.job.budget"
 local explanation = require "jqlua.find.explanation"
 local jobs = require "jqlua.job.jobs"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local members = require "jqlua.queue.members"
+local oldest = require "jqlua.queue.oldest"
 local queues = require "jqlua.queue.queues"
 local served = require "jqlua.find.served"
 local settings = require "jqlua.settings.settings"
+local settingspec = require "jqlua.settings.settingspec"
 local states = require "jqlua.job.states"
 local buckets = require "jqlua.statistics.buckets"
 local statisticsdoc = require "jqlua.statistics.statisticsdoc"
@@ -18,9 +20,8 @@ local M = {}
 local call = redis.call
 
 local MINUTE_MS = 60000
-local CHUNK = 50
 
-local log = { cells = nil } -- decoded once in a call
+local log = {} -- its `cells`, decoded once in a call
 
 --- What happened in the last minutes, the current one included.
 ---@return table? recent nil if statistics are off
@@ -56,15 +57,15 @@ local function empties_in(shown, recent)
 end
 
 --- Why the oldest ready job of a queue waits.
----@param oldest table? record of the job
+---@param first table? record of the job
 ---@param is_active boolean whether an attempt ended in this minute or the one before
 ---@return string cause constraint, unknown job (no worker of the queue knows its name), no worker or slow
 ---@return string[] held_by constraints
-function M.cause_of(queue, oldest, is_active)
-  local name, held_by = queue[queues.NAME], oldest and explanation.holders(oldest, queue) or {}
+function M.cause_of(queue, first, is_active)
+  local name, held_by = queue[queues.NAME], first and explanation.holders(first, queue) or {}
   if held_by[1] then
     return "constraint", held_by
-  elseif oldest and served.is_unknown(name, oldest[jobs.NAME]) then
+  elseif first and served.is_unknown(name, first[jobs.NAME]) then
     return "unknown job", held_by
   end
   local workers, channels = served.counts(name)
@@ -76,8 +77,8 @@ end
 --- Adds the status to a queue's document.
 ---@param shown table document
 ---@param minutes number
----@param oldest table? record of its oldest ready job
-function M.add(queue, shown, minutes, oldest)
+---@param first table? record of its oldest ready job
+local function add_status(queue, shown, minutes, first)
   local name, since_ms = queue[queues.NAME], shown.oldest_ready_ms
   local recent, is_active = recent_of(name, minutes)
   shown.workers, shown.channels = served.counts(name)
@@ -85,48 +86,71 @@ function M.add(queue, shown, minutes, oldest)
   if since_ms and shown.paused then
     shown.cause = "paused"
   elseif since_ms then
-    local cause, held_by = M.cause_of(queue, oldest, is_active)
+    local cause, held_by = M.cause_of(queue, first, is_active)
     if held_by[1] then
       shown.cause, shown.held_by = cause, held_by
     elseif meta.state[meta.NOW_MS] - since_ms >= settings.late_ms(queue) then
-      shown.cause, shown.unknown = cause, cause == "unknown job" and oldest[jobs.NAME] or nil
+      shown.cause, shown.unknown = cause, cause == "unknown job" and first[jobs.NAME] or nil
     end
   end
   budget.pay(budget.LOOK)
 end
 
---- Which constraints hold the first waiting jobs of a queue.
----@param most number of jobs that are read
----@return table {looked, jobs that are held, by: {{id, jobs}, ...}, the most first}
-function M.held(queue, most)
-  local looked, held, counts, order = 0, 0, {}, {}
-  while looked < most and budget.is_left() do
-    local size = math.min(CHUNK, most - looked)
-    local ids = call("ZRANGE", queues.key(queue, states.IN_LANE), looked, looked + size - 1)
-    for _, id in ipairs(ids) do
-      local job = jobs.read(id)
-      local holders = job and explanation.holders(job, queue) or {}
-      held = held + (holders[1] and 1 or 0)
-      for _, constraint_id in ipairs(holders) do
-        if not counts[constraint_id] then
-          counts[constraint_id] = { id = constraint_id, jobs = 0 }
-          order[#order + 1] = counts[constraint_id]
-        end
-        counts[constraint_id].jobs = counts[constraint_id].jobs + 1
-      end
-      looked = looked + 1
-      if not budget.pay(job and budget.of_job(job) or budget.LOOK) then
-        break
-      end
-    end
-    if #ids < size then
-      break
-    end
+--- By what the queue is shared fairly.
+---@return table[]? levels {by, weights?}; nil if it is not
+local function fair_of(queue)
+  local raw = redis.call("GET", keys.FAIR .. queue[queues.NAME])
+  if not raw then
+    return nil
   end
-  table.sort(order, function(a, b)
-    return a.jobs > b.jobs or a.jobs == b.jobs and a.id < b.id
-  end)
-  return { looked = looked, jobs = held, by = order }
+  local levels = {}
+  for i, level in ipairs(cmsgpack.unpack(raw).l) do
+    levels[i] = { by = level.t }
+  end
+  if not levels[1] then
+    return nil
+  end
+  local weights = redis.call("HGETALL", keys.WEIGHTS .. queue[queues.NAME])
+  for i = 1, #weights, 2 do
+    local level = levels[tonumber(weights[i]:sub(1, 1))]
+    level.weights = level.weights or {}
+    level.weights[weights[i]:sub(2)] = tonumber(weights[i + 1])
+  end
+  return levels
+end
+
+---@return table document
+---@return table? oldest record of its oldest ready job
+local function document_of(queue)
+  local shown = {
+    name = queue[queues.NAME], paused = queue[queues.PAUSED] ~= 0, max_waiting = queue[queues.MAX_WAITING],
+  }
+  local first
+  for state in states.ALL:gmatch(".") do
+    local name = states.name(state)
+    shown[name] = (shown[name] or 0) + members.count(queue, state)
+  end
+  if shown.queued > 0 then
+    shown.oldest_ready_ms, first = oldest.since(queue)
+  end
+  if queues.is_fair(queue) then
+    shown.fair = fair_of(queue)
+  end
+  if queues.has(queue, queues.OWN) then
+    shown.settings = settingspec.show(settings.own(queue))
+  end
+  return shown, first
+end
+
+--- The document, with the queue's status where that is wanted.
+---@param minutes? number
+---@return string map
+function M.encode(queue, minutes)
+  local shown, first = document_of(queue)
+  if minutes then
+    add_status(queue, shown, minutes, first)
+  end
+  return cmsgpack.pack(shown)
 end
 
 return M

@@ -8,35 +8,20 @@ local M = {}
 
 local call = redis.call
 
-local AT_ONCE = 500
-local SHARE = 80 -- units of the budget, for each kind
-local NAME = 0.05 -- units
+local MOST = 1500 -- names of a set that are looked at, besides those that begin with the text
+local NAME = 0.05 -- units of the budget
 
---- Visits the members of a set in order, those first that begin with a text, as far as the share goes.
----@param visit fun(member: string): boolean? whether to stop
----@return boolean # whether all were visited
-local function each(key, text, visit)
-  for _, member in ipairs(call("ZRANGEBYLEX", key, "[" .. text, "(" .. text .. "\255", "LIMIT", 0, AT_ONCE)) do
-    if visit(member) then
-      return false
-    end
+--- Members of a set that may have a text in them, those first that begin with it.
+---@return string[]
+---@return boolean is_all
+local function candidates(key, text)
+  local found = call("ZRANGEBYLEX", key, "[" .. text, "(" .. text .. "\255", "LIMIT", 0, MOST)
+  local others = call("ZRANGEBYLEX", key, "-", "+", "LIMIT", 0, MOST)
+  for _, member in ipairs(others) do
+    found[#found + 1] = member
   end
-  local low, spent = "-", 0
-  repeat
-    local members = call("ZRANGEBYLEX", key, low, "+", "LIMIT", 0, AT_ONCE)
-    for _, member in ipairs(members) do
-      if visit(member) then
-        return false
-      end
-    end
-    spent = spent + #members * NAME
-    budget.pay(#members * NAME)
-    if #members < AT_ONCE then
-      return true
-    end
-    low = "(" .. members[#members]
-  until spent > SHARE
-  return false
+  budget.pay(#found * NAME)
+  return found, call("ZCARD", key) <= MOST
 end
 
 local function name_of_pair(pair)
@@ -52,21 +37,25 @@ local function worker_of(id)
 end
 
 -- name, set, what a member is the name of or stands for
-local KINDS = {
-  { "queues", { keys.QUEUE_NAMES } },
-  { "names", { keys.STATS_PAIRS }, name_of_pair },
-  { "workers", { keys.WORKER_IDS, keys.OTHER_IDS }, worker_of },
-  { "constraints", { keys.CONSTRAINT_IDS } },
-  { "schedules", { keys.SCHEDULE_IDS } },
-  { "tags", { keys.TAG_NAMES } },
-  { "groups", { keys.FAILED_GROUPS } },
-}
+local function kinds()
+  return {
+    { "queues", { keys.QUEUE_NAMES } },
+    { "names", { keys.STATS_PAIRS }, name_of_pair },
+    { "workers", { keys.WORKER_IDS, keys.OTHER_IDS }, worker_of },
+    { "constraints", { keys.CONSTRAINT_IDS } },
+    { "schedules", { keys.SCHEDULE_IDS } },
+    { "tags", { keys.TAG_NAMES } },
+    { "groups", { keys.FAILED_GROUPS } },
+  }
+end
 
 --- The first hits of a kind, and whether there may be more.
 local function hits_of(kind, text, count)
   local wanted, hits, seen, is_all = text:lower(), {}, {}, true
   for _, key in ipairs(kind[2]) do
-    local is_whole = each(key, text, function(member)
+    local members, is_whole = candidates(key, text)
+    is_all = is_all and is_whole
+    for _, member in ipairs(members) do
       local thing = kind[3] and kind[3](member) or not kind[3] and member
       local shown = type(thing) == "table" and thing.id .. " " .. thing.name or thing
       local at = shown and not seen[shown] and shown:lower():find(wanted, 1, true)
@@ -74,9 +63,11 @@ local function hits_of(kind, text, count)
         seen[shown] = true
         hits[#hits + 1] = { at == 1 and 0 or 1, shown, thing }
       end
-      return #hits > count
-    end)
-    is_all = is_all and is_whole
+      if #hits > count or not budget.is_left() then
+        is_all = false
+        break
+      end
+    end
   end
   table.sort(hits, function(a, b)
     return a[1] < b[1] or a[1] == b[1] and a[2] < b[2]
@@ -91,7 +82,7 @@ end
 ---@return string map
 function M.encode(text, count)
   local found, more = {}, {}
-  for _, kind in ipairs(KINDS) do
+  for _, kind in ipairs(kinds()) do
     local things, is_cut = hits_of(kind, text, count)
     found[kind[1]] = things
     more[#more + 1] = is_cut and kind[1] or nil

@@ -25,7 +25,7 @@ function M.spec(known)
   check.refuse(spec.ids and "INVALID ids: expected either ids or where, got both")
   local where = filter.parse(spec.where)
   local at = find.parse(spec, where)
-  return spec, { where = where, at = at, count = spec.count or COUNT, begun_ms = find.begun_ms(at) }
+  return spec, { where = where, at = at, count = spec.count or COUNT, begun_ms = at.begun_ms }
 end
 
 --- Changes each selected job.

@@ -13,7 +13,7 @@ local call = redis.call
 
 local MOST_WORKERS = 1000
 
-local known = { groups = nil }
+local known = {} -- its `groups`
 
 local function set_of(names)
   local set = {}

@@ -89,9 +89,6 @@ qq it was changed
 ww it was changed, or its lane is another one now
 qs it was changed, to wait for a time
 ws it was changed, to wait for a time
-qb it was changed, to depend on others
-wb it was changed, to depend on others
-sb it was changed, to depend on others
 sq its time came
 sw its time came
 bq the last job that it waited for ended

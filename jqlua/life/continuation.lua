@@ -33,8 +33,8 @@ local RESUME = {
   if_failed = jobspec.OPTIONS.if_failed, checkpoint = { "flag" },
 }
 
--- At most so many jobs are searched for circles.
-local looks = { 1000 }
+local MOST_LOOKS = 1000 -- jobs that a call searches for circles
+local looks = {}
 
 --- Checks an outcome's `move`.
 ---@param path string
@@ -140,8 +140,8 @@ local function pending_dependencies(id, depends, if_failed)
   end
   -- A circle is possible only if another job waits for this one, and it waits for a blocked one.
   if blocked[1] and redis.call("EXISTS", keys.DEPENDENTS .. id) == 1 then
-    local is_circle, looked = links.reaches(blocked, id, looks[1])
-    looks[1] = looks[1] - (looked or 0)
+    local is_circle, looked = links.reaches(blocked, id, looks[1] or MOST_LOOKS)
+    looks[1] = (looks[1] or MOST_LOOKS) - (looked or 0)
     return is_circle == false and others or nil
   end
   return others

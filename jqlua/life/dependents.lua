@@ -6,7 +6,6 @@ local batch = require "jqlua.base.batch"
 local due = require "jqlua.base.due"
 local failure = require "jqlua.life.failure"
 local jobs = require "jqlua.job.jobs"
-local members = require "jqlua.queue.members"
 local states = require "jqlua.job.states"
 local placement = require "jqlua.life.placement"
 local links = require "jqlua.links.links"
@@ -122,42 +121,6 @@ function M.sweep(name, limit)
     due.set(due.DEPENDENTS .. how .. id .. ":" .. waiting[looked], due.AT_ONCE)
   end
   return looked
-end
-
---- Changes what a job waits for; everything was checked.
----@param job table queued, scheduled or blocked
----@param added string[] ids of jobs it is to wait for
----@param removed string[] ids
----@param has_new_policy boolean whether if_failed changes
-function M.change(job, added, removed, has_new_policy)
-  local id = job[jobs.ID]
-  if has_new_policy then
-    -- Dependencies that failed before are handled by the new one.
-    for _, other_id in ipairs(call("ZRANGE", keys.WAITS_FOR .. id, 0, -1)) do
-      local other = jobs.read(other_id)
-      -- A dependency without a record was not done, or it would not be waited for.
-      local state = other and other[jobs.STATE] or states.ERROR
-      if state == states.ERROR or state == states.CANCELLED then
-        due.note(due.DEPENDENTS .. state .. other_id, due.AT_ONCE)
-      end
-    end
-  end
-  M.link_all(id, added)
-  for _, other_id in ipairs(removed) do
-    links.cut(id, other_id)
-  end
-  local waits = call("EXISTS", keys.WAITS_FOR .. id) == 1
-  if waits and job[jobs.STATE] ~= states.BLOCKED then
-    -- It is ready when its dependencies end, or at its scheduled time; a queued job was ready already.
-    local options = jobs.copy_options(job)
-    options.ready_ms = job[jobs.STATE] == states.SCHEDULED and members.score(job) or nil
-    jobs.set_options(job, options)
-    transition.move(job, states.BLOCKED, 0)
-  elseif not waits and job[jobs.STATE] == states.BLOCKED then
-    M.free(job)
-    return
-  end
-  jobs.save(job)
 end
 
 return M

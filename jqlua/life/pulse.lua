@@ -60,9 +60,7 @@ local function is_over_between(from_ms, to_ms)
     local kind, name = member:sub(1, 1), member:sub(2)
     local is_over
     if kind == due.LEASES then
-      local queue = queues.load(name)
-      local grace_ms = settings.at(settings.LEASE_GRACE, queue) * 1000
-      is_over = has_between(queues.key(queue, states.RUNNING), from_ms, to_ms - grace_ms)
+      is_over = has_between(queues.key(queues.load(name), states.RUNNING), from_ms, to_ms)
     elseif kind == due.WORKERS then
       local ttl_ms = settings.at(settings.WORKER_TTL) * 1000
       is_over = is_seen_between(from_ms - ttl_ms, to_ms - ttl_ms)

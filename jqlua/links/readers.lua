@@ -23,12 +23,19 @@ function M.any(job)
   return jobs.has(job, jobs.AWAITED) and call("EXISTS", keys.READERS .. job[jobs.ID]) == 1
 end
 
+--- Until when a job's result is kept; nil where it has none, or that is not written yet: then the job still stands in
+--- the band of those that run.
+local function kept_until(other)
+  local at_ms = other[jobs.STATE] == states.KEPT and members.score(other)
+  return at_ms and at_ms >= 0 and at_ms or nil
+end
+
 --- Whether a job has, or may yet have, a result that can be read.
 local function may_be_read(other)
   if not jobs.has(other, jobs.KEEP_RESULT) or other[jobs.STATE] == states.DONE then
     return false
   end
-  local at_ms = other[jobs.STATE] == states.KEPT and members.score(other) -- as far as written yet
+  local at_ms = kept_until(other)
   return not at_ms or at_ms > meta.state[meta.NOW_MS] or M.any(other)
 end
 
@@ -47,7 +54,7 @@ end
 --- Removes a reader.
 local function leave_one(id, other_id)
   local other = call("ZREM", keys.READERS .. other_id, id) == 1 and jobs.read(other_id)
-  local at_ms = other and not M.any(other) and other[jobs.STATE] == states.KEPT and members.score(other)
+  local at_ms = other and not M.any(other) and kept_until(other)
   local now = meta.state[meta.NOW_MS]
   if at_ms and (at_ms <= now or at_ms == M.HELD) then
     local queue = queues.load(other[jobs.QUEUE])

@@ -134,7 +134,6 @@ end
 
 --- After a change of settings: recorded due times may be too late.
 function M.recheck_due(queue)
-  M.note_due(queue, M.DUE_RUNNING, due.AT_ONCE)
   M.note_due(queue, M.DUE_ENDED, due.AT_ONCE)
 end
 

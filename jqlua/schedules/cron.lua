@@ -1,5 +1,4 @@
--- Cron expressions: parsing, and their times. Local times are computed by arithmetic alone; `next` and `last` say what
--- happens when clocks are put forward or back.
+-- Cron expressions: parsing, and their times. `next` says what happens when clocks are put forward or back.
 local calendar = require "jqlua.schedules.calendar"
 local check = require "jqlua.base.check"
 local zones = require "jqlua.schedules.zones"
@@ -8,14 +7,12 @@ local M = {}
 
 local floor = math.floor
 
-local HOUR = 3600
 local DAY = 86400
 local MOST_BYTES = 1000
 -- Any time that ever comes does so within 40 years: a 29th of February on a given weekday, across a century.
 local MOST_MONTHS = 12 * 41
 
 local FIELDS = {
-  { "second", 0, 59 },
   { "minute", 0, 59 },
   { "hour", 0, 23 },
   { "day of month", 1, 31 },
@@ -79,50 +76,16 @@ local function parse_field(text, field)
   return set
 end
 
-local function sorted(set, high)
-  local list = {}
-  for value = 0, high do
-    if set[value] then
-      list[#list + 1] = value
+--- The first minute of a day from one on that its hour and minute fit.
+---@return number? minute_of_day
+local function minute_from(cron, from)
+  for hour = floor(from / 60), 23 do
+    for minute = math.max(from - hour * 60, 0), cron.hours[hour] and 59 or -1 do
+      if cron.minutes[minute] then
+        return hour * 60 + minute
+      end
     end
   end
-  return list
-end
-
----@return number below how many of a list's values are less than the value
----@return boolean is_in whether it is in the list
-local function place(list, value)
-  for i, other in ipairs(list) do
-    if other >= value then
-      return i - 1, other == value
-    end
-  end
-  return #list, false
-end
-
---- How many of a day's times are at or before this second of it.
-local function times_until(cron, second_of_day)
-  local hour = floor(second_of_day / HOUR)
-  local minute = floor(second_of_day / 60) % 60
-  local hours, has_hour = place(cron.hours, hour)
-  local minutes, has_minute = place(cron.minutes, minute)
-  local count = hours * #cron.minutes
-  if not has_hour then
-    return count * #cron.seconds
-  end
-  count = (count + minutes) * #cron.seconds
-  return has_minute and count + place(cron.seconds, second_of_day % 60 + 1) or count
-end
-
----@param n number from 1
----@return number? second_of_day of the n-th time of a day
-local function time_at(cron, n)
-  local per_minute = #cron.seconds
-  local per_hour = #cron.minutes * per_minute
-  local hour = cron.hours[floor((n - 1) / per_hour) + 1]
-  local of_hour = (n - 1) % per_hour
-  return hour and hour * HOUR + cron.minutes[floor(of_hour / per_minute) + 1] * 60
-    + cron.seconds[of_hour % per_minute + 1]
 end
 
 ---@param first number days since 1970 of the month's first
@@ -141,52 +104,21 @@ end
 local function at_clock(cron, from)
   local days = floor(from / DAY)
   local year, month, day = calendar.date_of(days)
-  local earlier = times_until(cron, from - days * DAY - 1)
+  local minute = math.ceil((from - days * DAY) / 60)
   for _ = 1, MOST_MONTHS do
     local next_year, next_month = calendar.month_after(year, month)
     if cron.months[month] then
       local first = calendar.days_of(year, month, 1)
-      if day < cron.least_day then
-        day, earlier = cron.least_day, 0
-      end
       for at = day, calendar.days_of(next_year, next_month, 1) - first do
-        local time = has_day(cron, first, at) and time_at(cron, earlier + 1)
-        if time then
-          return (first + at - 1) * DAY + time
+        local found = has_day(cron, first, at) and minute_from(cron, minute)
+        if found then
+          return (first + at - 1) * DAY + found * 60
         end
-        earlier = 0
+        minute = 0
       end
     end
-    year, month, day, earlier = next_year, next_month, 1, 0
+    year, month, day, minute = next_year, next_month, 1, 0
   end
-end
-
---- The n-th last local time in a range.
----@return number? at nil if there are fewer
----@return number left by how many
-local function last_at_clock(cron, low, high, n)
-  local first_days, days = floor(low / DAY), floor(high / DAY)
-  local _, month, day = calendar.date_of(days)
-  local times = times_until(cron, high - days * DAY)
-  local all = #cron.hours * #cron.minutes * #cron.seconds
-  while days >= first_days do
-    local first = days - day + 1
-    if cron.months[month] then
-      for at = days, math.max(first, first_days), -1 do
-        if has_day(cron, first, at - first + 1) then
-          local before = at == first_days and times_until(cron, low - at * DAY - 1) or 0
-          if times - before >= n then
-            return at * DAY + time_at(cron, times - n + 1), 0
-          end
-          n = n - (times - before)
-        end
-        times = all
-      end
-    end
-    days, times = first - 1, all
-    _, month, day = calendar.date_of(days)
-  end
-  return nil, n
 end
 
 --- From when on times count in a part of a zone's time: repeated local times do not run twice at fixed times of day.
@@ -199,15 +131,14 @@ local function makes_up(cron, part)
   if cron.is_any or part.before >= part.offset then
     return false
   end
-  local skipped = at_clock(cron, part.begins + part.before)
-  return skipped ~= nil and skipped < part.begins + part.offset
+  return at_clock(cron, part.begins + part.before) < part.begins + part.offset
 end
 
 --- The first time after another.
 ---@param cron table as returned by parse
 ---@param after_ms number
 ---@param zone table
----@return number? ms
+---@return number ms
 function M.next(cron, after_ms, zone)
   local from = floor(after_ms / 1000) + 1
   local is_first = true
@@ -216,46 +147,15 @@ function M.next(cron, after_ms, zone)
     if from == part.begins and makes_up(cron, part) then
       return from * 1000
     end
-    local at_s = at_clock(cron, math.max(from, counts_from(cron, part)) + part.offset)
-    at_s = at_s and at_s - part.offset
-    if not at_s or at_s < part.ends then
-      return at_s and at_s * 1000
+    local at_s = at_clock(cron, math.max(from, counts_from(cron, part)) + part.offset) - part.offset
+    if at_s < part.ends then
+      return at_s * 1000
     end
     -- No time matches before at_s in the following parts, so they are skipped; but behind the first part local times
     -- before `from` may come again.
     from = math.max(part.ends, is_first and 0 or at_s - 2 * DAY)
     is_first = false
   end
-end
-
---- The first of the last n times at or before another.
----@param from_ms number earlier times do not count
----@param until_ms number not before from_ms
----@param zone table
----@param n number
----@return number ms
-function M.last(cron, from_ms, until_ms, zone, n)
-  local from, at = math.ceil(from_ms / 1000), floor(until_ms / 1000)
-  while at >= from do
-    local part = zones.part(zone, at)
-    local low = math.max(from, counts_from(cron, part))
-    if low <= at then
-      local at_s
-      at_s, n = last_at_clock(cron, low + part.offset, at + part.offset, n)
-      if at_s then
-        return (at_s - part.offset) * 1000
-      end
-    end
-    local begins = part.begins
-    if begins >= from and makes_up(cron, part) and at_clock(cron, begins + part.offset) > begins + part.offset then
-      n = n - 1
-      if n == 0 then
-        return begins * 1000
-      end
-    end
-    at = begins - 1
-  end
-  return from_ms
 end
 
 ---@param text any
@@ -273,11 +173,8 @@ function M.parse(text)
   for field in (MACROS[text] or text):gmatch("%S+") do
     texts[#texts + 1] = field
   end
-  if #texts == #FIELDS - 1 then
-    table.insert(texts, 1, "0")
-  elseif #texts ~= #FIELDS then
-    return nil, "expected five fields (minute, hour, day of month, month, day of week), or six with seconds before"
-      .. " them, got " .. #texts
+  if #texts ~= #FIELDS then
+    return nil, "expected five fields (minute, hour, day of month, month, day of week), got " .. #texts
   end
   for i, field in ipairs(FIELDS) do
     local problem
@@ -287,12 +184,10 @@ function M.parse(text)
     end
   end
   local cron = {
-    seconds = sorted(sets[1], 59), minutes = sorted(sets[2], 59), hours = sorted(sets[3], 23),
-    days = sets[4], months = sets[5], weekdays = sets[6],
-    is_either = texts[4]:sub(1, 1) ~= "*" and texts[6]:sub(1, 1) ~= "*",
-    is_any = texts[2]:sub(1, 1) == "*" or texts[3]:sub(1, 1) == "*", -- runs at no fixed time of day
+    minutes = sets[1], hours = sets[2], days = sets[3], months = sets[4], weekdays = sets[5],
+    is_either = texts[3]:sub(1, 1) ~= "*" and texts[5]:sub(1, 1) ~= "*",
+    is_any = texts[1]:sub(1, 1) == "*" or texts[2]:sub(1, 1) == "*", -- runs at no fixed time of day
   }
-  cron.least_day = cron.is_either and 1 or sorted(cron.days, 31)[1]
   if not at_clock(cron, 0) then
     return nil, "there is no such day"
   end

@@ -1,5 +1,5 @@
 -- Schedules: recurring jobs. The due set has a schedule's exact next time; a sweep at or after it creates the jobs and
--- moves it on, in one step, so that no time is used twice.
+-- moves it on, in one step, so that no time is used twice. Times that passed at once make one job, for the first.
 local documents = require "jqlua.values.documents"
 local creation = require "jqlua.life.creation"
 local budget = require "jqlua.job.budget"
@@ -9,7 +9,8 @@ local jobs = require "jqlua.job.jobs"
 local jobspec = require "jqlua.job.jobspec"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local moments = require "jqlua.schedules.moments"
+local cron = require "jqlua.schedules.cron"
+local zones = require "jqlua.schedules.zones"
 local states = require "jqlua.job.states"
 
 local M = {}
@@ -18,11 +19,24 @@ local call = redis.call
 
 -- Ids of so many of its last jobs are kept.
 local MOST_RUNS = 20
-local BACKLOG = 100
 -- Without catching up, a time this old is skipped.
 local MISSED_MS = 60000
--- A change of one of these changes the times, also the next one.
-local TIMING = { "every", "cron", "start", "tz" }
+
+--- The times of a schedule: with `every`, multiples of it since 1970.
+---@param spec table checked
+---@return fun(after_ms: number): number next the first time after another
+local function times(spec)
+  if spec.every then
+    local every_ms = math.floor(spec.every * 1000 + 0.5)
+    return function(after_ms)
+      return (math.floor(after_ms / every_ms) + 1) * every_ms
+    end
+  end
+  local parsed, zone = cron.parse(spec.cron), zones.parse(spec.tz or zones.UTC)
+  return function(after_ms)
+    return cron.next(parsed, after_ms, zone)
+  end
+end
 
 ---@return table? schedule {s fields as given, a argument, m made, n next_ms, l last_ms, i last_id, r ids of last jobs}
 function M.load(id)
@@ -41,10 +55,6 @@ local function save(schedule)
   local id = schedule.s.id
   call("HSET", keys.SCHEDULES, id, cmsgpack.pack(schedule))
   due.set(due.SCHEDULE .. id, M.due_ms(schedule))
-end
-
-local function is_used_up(schedule)
-  return schedule.m >= (schedule.s.limit or math.huge)
 end
 
 --- Records a job that the schedule created.
@@ -66,15 +76,6 @@ function M.delete(id)
   due.set(due.SCHEDULE .. id, meta.NONE)
 end
 
-local function has_same_moments(old, new)
-  for _, field in ipairs(TIMING) do
-    if old[field] ~= new[field] then
-      return false
-    end
-  end
-  return (old.offset or 0) == (new.offset or 0) and (old.utc_offset or 0) == (new.utc_offset or 0)
-end
-
 --- Creates a schedule, or replaces it.
 ---@param spec table checked
 ---@param argument string
@@ -89,13 +90,9 @@ function M.put(spec, argument)
     end
     spec.declared = spec.declared or old.s.declared
   end
-  if not spec.paused and not is_used_up(schedule) then
-    local plan = moments.plan(spec)
-    if old and old.n and has_same_moments(old.s, spec) then
-      schedule.n = old.n <= plan.end_ms and old.n or nil
-    else
-      schedule.n = moments.next(plan, meta.state[meta.NOW_MS])
-    end
+  if not spec.paused then
+    local is_as_before = old and old.s.every == spec.every and old.s.cron == spec.cron and old.s.tz == spec.tz
+    schedule.n = is_as_before and old.n or times(spec)(meta.state[meta.NOW_MS])
   end
   call("ZADD", keys.SCHEDULE_IDS, 0, spec.id)
   save(schedule)
@@ -122,15 +119,6 @@ local function create(schedule, at_ms, is_beside)
     note_made(schedule, id, not is_beside and at_ms or nil)
   end
   return id, created
-end
-
---- Creates the job of one time.
-local function make(schedule, at_ms)
-  budget.pay(budget.STEP) -- reading the job's spec, finding the next time
-  local id, created = create(schedule, at_ms, false)
-  if created == 1 then
-    budget.pay(budget.of_job(jobs.read(id)))
-  end
 end
 
 --- Creates a job at once, beside the scheduled ones.
@@ -167,42 +155,25 @@ local function runs_of(schedule, most)
   return list
 end
 
---- Handles past times. The next sweep handles the rest of a backlog.
----@param limit number of jobs
+--- Creates the job of a due schedule.
 ---@return number steps
-local function make_due(schedule, limit)
-  local now = meta.state[meta.NOW_MS]
-  local plan = moments.plan(schedule.s)
-  local catch_up = schedule.s.catch_up or "one"
-  local backlog = catch_up == "all" and (schedule.s.backlog or BACKLOG) or 1
-  local at_ms = moments.last(plan, schedule.n, now, backlog)
-  if catch_up == "none" and now - at_ms > MISSED_MS then
-    at_ms = moments.next(plan, at_ms)
-  end
-  local steps = 0
-  while at_ms and at_ms <= now and steps < limit and (steps == 0 or budget.is_left()) do
-    make(schedule, at_ms)
-    steps = steps + 1
-    at_ms = not is_used_up(schedule) and moments.next(plan, at_ms) or nil
-  end
-  schedule.n = at_ms
-  return steps
-end
-
---- Creates the jobs of a due schedule.
----@param limit number
----@return number steps
-function M.fire(id, limit)
-  local schedule = M.load(id)
-  local steps, now = 0, meta.state[meta.NOW_MS]
+function M.fire(id)
+  local schedule, now = M.load(id), meta.state[meta.NOW_MS]
   budget.pay(budget.RECORD)
-  if schedule and M.due_ms(schedule) <= now then
-    steps = make_due(schedule, limit)
-    save(schedule)
-  else
+  if not schedule or M.due_ms(schedule) > now then
     due.set(due.SCHEDULE .. id, schedule and M.due_ms(schedule) or meta.NONE)
+    return 0
   end
-  return steps
+  if schedule.s.catch_up ~= false or now - schedule.n <= MISSED_MS then
+    budget.pay(budget.STEP) -- reading the job's spec, finding the next time
+    local job_id, created = create(schedule, schedule.n, false)
+    if created == 1 then
+      budget.pay(budget.of_job(jobs.read(job_id)))
+    end
+  end
+  schedule.n = times(schedule.s)(now)
+  save(schedule)
+  return 1
 end
 
 --- The next n times.
@@ -210,12 +181,10 @@ end
 local function upcoming(schedule, n)
   local list = {}
   if schedule.n and n > 0 then
-    local plan = moments.plan(schedule.s)
-    n = math.min(n, (schedule.s.limit or math.huge) - schedule.m)
-    local at_ms = moments.next(plan, math.max(schedule.n - 1, meta.state[meta.NOW_MS]))
-    while at_ms and #list < n do
-      list[#list + 1] = at_ms
-      at_ms = moments.next(plan, at_ms)
+    local next_of = times(schedule.s)
+    list[1] = math.max(schedule.n, next_of(meta.state[meta.NOW_MS]))
+    for i = 2, n do
+      list[i] = next_of(list[i - 1])
     end
   end
   return list

@@ -13,20 +13,13 @@ local function check_when(spec)
   check.refuse(not spec.every and not spec.cron and "INVALID every: expected every or cron, got neither")
   check.refuse(spec.every and spec.cron and "INVALID cron: expected either every or cron, got both")
   if spec.every then
-    fields.refuse(spec, "utc_offset tz timezone", "only valid with cron")
-    check.refuse((spec.offset or 0) > spec.every and check.problem("offset", "seconds from 0 to every", spec.offset))
-    return
+    return fields.refuse(spec, "tz timezone", "only valid with cron")
   end
-  fields.refuse(spec, "offset", "only valid with every")
   local parsed, problem = cron.parse(spec.cron)
   check.refuse(not parsed and "INVALID cron: " .. (problem or ""))
-  if spec.tz then
-    fields.refuse(spec, "utc_offset", "expected either utc_offset or tz, got both")
-    parsed, problem = zones.parse(spec.tz)
-    check.refuse(not parsed and "INVALID tz: " .. (problem or ""))
-  else
-    check.refuse(spec.timezone and "INVALID tz: expected the rule of the timezone, got nothing")
-  end
+  check.refuse(spec.timezone and not spec.tz and "INVALID tz: expected the rule of the timezone, got nothing")
+  parsed, problem = zones.parse(spec.tz or zones.UTC)
+  check.refuse(not parsed and "INVALID tz: " .. (problem or ""))
 end
 
 --- Whether the call only has the schedule make its job at once. Refuses the call if its arguments are wrong.
@@ -45,8 +38,6 @@ function M.check(spec)
   check.refuse(#ARGV ~= 2 and "INVALID arguments: expected a spec and an argument, got " .. #ARGV)
   check.refuse(ARGV[2] == "" and "INVALID argument: expected one MessagePack value, got no bytes")
   check_when(spec)
-  check.refuse(spec.start and spec["end"] and spec["end"] < spec.start
-    and check.problem("end", "a moment not before start", spec["end"]))
   local job = spec.job
   check.refuse(type(job) ~= "table" and check.problem("job", "a map, as enqueue takes it", job))
   for _, field in ipairs({ "run_at", "depends" }) do

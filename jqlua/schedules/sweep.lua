@@ -36,10 +36,14 @@ local function first_score(key)
   return tonumber(call("ZRANGE", key, 0, 0, "WITHSCORES")[2])
 end
 
---- Handles due jobs of a set, as long as the budget allows.
+--- Handles due jobs of a set, as long as the budget allows, and writes what came of them.
 ---@return number count
 local function each_of(ids, key, what)
-  for i, id in ipairs(ids) do
+  local count = 0
+  for _, id in ipairs(ids) do
+    if not budget.is_left() then
+      break
+    end
     local ripe = jobs.read(id)
     local price = budget.LOOK
     if ripe then
@@ -49,35 +53,23 @@ local function each_of(ids, key, what)
     else
       batch.remove(key, id) -- a record deleted by hand must not stop the sweep
     end
-    if not budget.pay(price) then
-      return i
-    end
+    budget.pay(price)
+    count = count + 1
   end
-  return #ids
+  batch.flush()
+  return count
 end
 
 --- The same of a queue's jobs in a state.
----@param late_ms? number how long after their time they stay
 ---@return number count
-local function each_due(queue, state, limit, what, late_ms)
-  local ids = members.due(queue, state, meta.state[meta.NOW_MS] - (late_ms or 0), limit)
-  return each_of(ids, queues.key(queue, state), what)
+local function each_due(queue, state, limit, what)
+  return each_of(members.due(queue, state, meta.state[meta.NOW_MS], limit), queues.key(queue, state), what)
 end
 
 local function lapse(job)
   if not pulse.excuses(job) then
     failure.lapse(job)
   end
-end
-
-local function grace_ms(queue)
-  return settings.at(settings.LEASE_GRACE, queue) * 1000
-end
-
---- When to check a queue's leases again: at the next end, or if that is past, at the end of the grace.
-local function lapses_ms(queue)
-  local end_ms = members.first_score(queue, states.RUNNING)
-  return end_ms and end_ms <= meta.state[meta.NOW_MS] and end_ms + grace_ms(queue) or end_ms
 end
 
 local function make_ready(job)
@@ -123,58 +115,50 @@ local function ended_due(queue, letter)
   return members.count(queue, letter) > max and meta.state[meta.NOW_MS] or at_ms + ttl_s * 1000
 end
 
-local WAITING_FOR_TIME = "st" -- scheduled, retrying
-local KEPT_FOR_READERS = "decn" -- done, error, cancelled, skipped
+local WAITING_FOR_TIME = { states.SCHEDULED, states.RETRYING }
+local KEPT_FOR_READERS = { states.DONE, states.ERROR, states.CANCELLED, states.SKIPPED }
 
--- Field of a queue's record with the bound of a kind.
-local FIELDS = { r = queues.DUE_RUNNING, w = queues.DUE_WAITING, e = queues.DUE_ENDED }
+local function sweep_leases(queue, limit)
+  local done = each_due(queue, states.RUNNING, limit, lapse)
+  return done, members.first_score(queue, states.RUNNING)
+end
 
---- Handles one kind of a queue.
----@return number steps taken
-local function sweep_queue(kind, name, limit)
-  local queue = queues.load(name)
-  local done
-  budget.pay(budget.RECORD)
-  if kind == due.LEASES then
-    done = each_due(queue, states.RUNNING, limit, lapse, grace_ms(queue))
-  elseif kind == due.WAITING then
-    done = each_of(due_ids(keys.EXPIRING .. name, limit), keys.EXPIRING .. name, failure.expire)
-    -- Expired jobs must leave their set before the others are read.
-    batch.flush()
-    for state in WAITING_FOR_TIME:gmatch(".") do
-      if done < limit and budget.is_left() then
-        done = done + each_due(queue, state, limit - done, make_ready)
-      end
-    end
-  else
-    done = each_due(queue, states.KEPT, limit, M.drop_result)
-    batch.flush()
-    for state in KEPT_FOR_READERS:gmatch(".") do
-      if done < limit and budget.is_left() then
-        done = done + forget(queue, state, limit - done)
-      end
-    end
+local function sweep_waiting(queue, limit)
+  local expiring = keys.EXPIRING .. queue[queues.NAME]
+  local done = each_of(due_ids(expiring, limit), expiring, failure.expire)
+  local next_ms = first_score(expiring) or meta.NONE
+  for _, state in ipairs(WAITING_FOR_TIME) do
+    done = done + each_due(queue, state, limit - done, make_ready)
+    next_ms = math.min(next_ms, members.first_score(queue, state) or meta.NONE)
   end
-  batch.flush()
-  local next_ms
-  if kind == due.LEASES then
-    next_ms = lapses_ms(queue)
-  elseif kind == due.WAITING then
-    next_ms = first_score(keys.EXPIRING .. name) or meta.NONE
-    for state in WAITING_FOR_TIME:gmatch(".") do
-      next_ms = math.min(next_ms, members.first_score(queue, state) or meta.NONE)
+  return done, next_ms
+end
+
+local function sweep_ended(queue, limit)
+  local done = each_due(queue, states.KEPT, limit, M.drop_result)
+  local kept_ms = members.first_score(queue, states.KEPT)
+  local next_ms = kept_ms and kept_ms ~= readers.HELD and kept_ms or meta.NONE
+  for _, state in ipairs(KEPT_FOR_READERS) do
+    if done < limit and budget.is_left() then
+      done = done + forget(queue, state, limit - done)
+      batch.flush()
     end
-  else
-    local kept_ms = members.first_score(queue, states.KEPT)
-    next_ms = kept_ms and kept_ms ~= readers.HELD and kept_ms or meta.NONE
-    for state in KEPT_FOR_READERS:gmatch(".") do
-      next_ms = math.min(next_ms, ended_due(queue, state))
-    end
+    next_ms = math.min(next_ms, ended_due(queue, state))
   end
-  queue[FIELDS[kind]] = next_ms or meta.NONE
-  queue[queues.CHANGED] = true
-  due.set(kind .. name, queue[FIELDS[kind]])
-  return done
+  return done, next_ms
+end
+
+--- Makes a handler of what sweeps a kind of a queue: that returns the steps taken, and when more is due.
+---@param field number of the queue's record, with the bound of the kind
+local function of_queue(field, sweep)
+  return function(name, limit)
+    local queue = queues.load(name)
+    budget.pay(budget.RECORD)
+    local done, next_ms = sweep(queue, limit)
+    queue[field], queue[queues.CHANGED] = next_ms or meta.NONE, true
+    due.set(queues.due_member(queue, field), queue[field])
+    return done
+  end
 end
 
 local function sweep_workers(_, limit)
@@ -224,7 +208,7 @@ local function sweep_resting(_, limit)
   return done
 end
 
---- After a change of settings: makes every queue's leases and old records due, a page of queues at a time.
+--- After a change of settings: makes every queue's old records due, a page of queues at a time.
 local function review(_, limit)
   local at = call("GET", keys.REVIEW)
   local names = call("ZRANGEBYLEX", keys.QUEUE_NAMES, at and "(" .. at or "-", "+", "LIMIT", 0, limit)
@@ -254,9 +238,11 @@ local function walk(name, limit)
   return looked
 end
 
---- What handles a kind: given the name of its subject and a limit, it returns the steps taken. Kinds that are not here
---- are of queues.
+--- What handles a kind of module base.due: given the name of its subject and a limit, it returns the steps taken.
 local HANDLERS = {
+  [due.LEASES] = of_queue(queues.DUE_RUNNING, sweep_leases),
+  [due.WAITING] = of_queue(queues.DUE_WAITING, sweep_waiting),
+  [due.ENDED] = of_queue(queues.DUE_ENDED, sweep_ended),
   [due.WORKERS] = sweep_workers,
   [due.RESTING] = sweep_resting,
   [due.REVIEW] = review,
@@ -274,14 +260,6 @@ local HANDLERS = {
   [due.CONSTRAINTS] = rollout.go_on,
 }
 
---- Handles what is due first.
----@param kind string of due
----@return number steps taken
-local function step(kind, name, limit)
-  local handle = HANDLERS[kind]
-  return handle and handle(name, limit) or sweep_queue(kind, name, limit)
-end
-
 --- Does up to limit steps, within the budget, and writes them. Afterwards meta.next_ms says when more is due.
 ---@return number done
 function M.run(limit)
@@ -297,7 +275,7 @@ function M.run(limit)
     end
     local kind, name = head[1]:sub(1, 1), head[1]:sub(2)
     -- A step that moves nothing counts as well, which bounds the call.
-    done = done + math.max(step(kind, name, limit - done), 1)
+    done = done + math.max(HANDLERS[kind](name, limit - done), 1)
     batch.flush()
   end
   budget.pay(-budget.RESERVE)

@@ -5,19 +5,14 @@ local check = require "jqlua.base.check"
 
 local M = {}
 
+M.UTC = "UTC0"
+
 local floor = math.floor
 local huge = math.huge
 
 local DAY = 86400
 local MOST_BYTES = 100
 local EXPECTED = "a rule as of POSIX' TZ, such as CET-1CEST,M3.5.0,M10.5.0/3"
-
---- A zone whose clocks are never changed.
----@param offset number seconds ahead of UTC
----@return table zone
-function M.fixed(offset)
-  return { standard = offset }
-end
 
 --- Parses `[+-]h[h[h]][:mm[:ss]]` at the beginning of a text.
 ---@return number? seconds

@@ -19,10 +19,9 @@ M.ERROR = 9
 M.CANCELLED = 11
 M.CANCEL_RUNNING = 13
 M.WORKER_TTL = 14
-M.LEASE_GRACE = 15
-M.EVENTS_MAX = 16
-M.TRAIL_MAX = 18
-local LATE_AFTER = 19
+M.EVENTS_MAX = 15
+M.TRAIL_MAX = 17
+local LATE_AFTER = 18
 
 --- name, default, least, most; in the order of storage.
 M.ALL = {
@@ -40,7 +39,6 @@ M.ALL = {
   { "cancelled_max", 10000, 0, 1e9, "integer" },
   { "cancel_running", 1, 0, 1, "boolean" },
   { "worker_ttl", 30, 1, 86400 },
-  { "lease_grace", 0, 0, 86400 },
   { "events_max", 0, 0, 1e7, "integer" },
   { "stats", 1, 0, 1, "boolean" },
   { "trail_max", 10000, 0, 1e6, "integer" },

@@ -25,8 +25,6 @@ local ABOUT = {
   cancelled_max = { "jobs", "how many records of cancelled jobs are kept for each queue; 0: none", true },
   cancel_running = { "", "whether cancel may take a running job without force", false },
   worker_ttl = { "seconds", "after so long without a sign of life a registered worker is dead", false },
-  lease_grace = { "seconds", "how long after the end of its lease a job is handed on; until then its worker may still "
-    .. "renew or finish it", true },
   events_max = { "events", "about how many events are kept in the stream; 0: none are written", false },
   stats = { "", "whether statistics are counted", false },
   trail_max = { "entries", "how much of what operators changed is kept; 0: nothing", false },

@@ -1,18 +1,21 @@
--- Checks derived data against the job records: each job in exactly the set of its state, nothing else in any set,
--- bounds no later than what they bound, held sets and pools as the records say.
+-- Checks derived data against the job records, a key at a time: each index holds the jobs that belong in it and no
+-- others, bounds are no later than what they bound, flags and counts are as the records say.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local due = require "jqlua.base.due"
 local budget = require "jqlua.job.budget"
+local failure_groups = require "jqlua.links.failure_groups"
 local findings = require "jqlua.upkeep.findings"
-local audit_definitions = require "jqlua.upkeep.audit_definitions"
 local audit_lanes = require "jqlua.upkeep.audit_lanes"
-local audit_links = require "jqlua.upkeep.audit_links"
 local jobs = require "jqlua.job.jobs"
+local job_units = require "jqlua.limits.job_units"
 local members = require "jqlua.queue.members"
 local states = require "jqlua.job.states"
 local queues = require "jqlua.queue.queues"
+local readers = require "jqlua.links.readers"
+local registry = require "jqlua.webhooks.registry"
+local schedules = require "jqlua.schedules.schedules"
 local settings = require "jqlua.settings.settings"
 local workers = require "jqlua.workers.workers"
 
@@ -21,12 +24,89 @@ local M = {}
 local call = redis.call
 local expect = findings.expect
 
-local function check_expiry(job)
-  local id, expires_ms = job[jobs.ID], jobs.copy_options(job).expires_ms
-  local score = call("ZSCORE", keys.EXPIRING .. job[jobs.QUEUE], id)
-  local does_expire = states.is_of(job[jobs.STATE], states.WAITING) and job[jobs.ATTEMPT] == 0 and expires_ms
-  expect(not does_expire or tonumber(score or -1) == expires_ms, "job", id, "is missing among those that expire")
-  expect(does_expire or not score, "job", id, "stands among those that expire, but does not")
+local function has(key, member)
+  return call("ZSCORE", key, member) ~= false
+end
+
+local function is_there(key)
+  return call("EXISTS", key) == 1
+end
+
+local function due_ms(member)
+  return tonumber(call("ZSCORE", keys.DUE, member) or meta.NONE)
+end
+
+local function key_of(kind, name)
+  return KEYS[1] .. ":" .. kind .. ":" .. name
+end
+
+-- Indexes of jobs, by the kind of their keys: `of` says the names behind it where a job belongs, each with its score, or
+-- true for any; `list` is the key that all these names stand in.
+local INDEXES = {
+  y = { of = function(job)
+    local may_expire = states.is_of(job[jobs.STATE], states.WAITING) and job[jobs.ATTEMPT] == 0
+    return { [job[jobs.QUEUE]] = may_expire and jobs.copy_options(job).expires_ms or nil }
+  end },
+  lane = { of = function(job)
+    local units = job[jobs.STATE] == states.IN_LANE and job_units.of(job)
+    return units and { [units[job_units.LANE]] = job[jobs.PRIORITY] } or {}
+  end },
+  held = { of = function(job)
+    return jobs.has(job, jobs.HELD) and { [job[jobs.WORKER]] = true } or {}
+  end },
+  tagged = { list = "tag-names", of = function(job)
+    local names = {}
+    for _, tag in ipairs(jobs.copy_options(job).tags or {}) do
+      names[tag] = true
+    end
+    return names
+  end },
+  failed = { list = "failed-groups", of = function(job)
+    local is_error = job[jobs.STATE] == states.ERROR
+    return is_error and { [failure_groups.group_of(call("GET", keys.EXTRA .. job[jobs.ID]))] = true } or {}
+  end },
+}
+
+--- The same of sets of states, by their letter.
+local function index_of(kind)
+  local is_ready = kind == states.QUEUED or kind == states.IN_LANE
+  return INDEXES[kind] or #kind == 1 and states.is_of(kind, states.SETS) and {
+    list = "queue-names", of = function(job)
+      local belongs = states.set_of(job[jobs.STATE]) == kind
+      return { [job[jobs.QUEUE]] = belongs and (not is_ready or job[jobs.PRIORITY]) or nil }
+    end,
+  }
+end
+
+--- What an index holds must belong there.
+local function check_index(index, kind, name)
+  local key = kind .. ":" .. name
+  for _, id in ipairs(findings.members(key_of(kind, name))) do
+    local job = jobs.read(id)
+    expect(job and index.of(job)[name], "set", key, "holds", id, "which",
+      job and "does not belong there: it is " .. states.name(job[jobs.STATE]) or "has no record")
+  end
+  expect(not index.list or has(KEYS[1] .. ":" .. index.list, name), "set", key, "is missing among the names")
+end
+
+--- By a kind of keys the kind of what must be there for each.
+local OWNERS = { j = "a", a = "j", o = "j", x = "j", ["waits-for"] = "j", starts = "key", settings = "queue" }
+
+--- By lists of names, the kind of key that must be there for each name.
+local LISTS = { tags = "tagged", ["tag-names"] = "tagged", ["failed-groups"] = "failed" }
+
+--- By flags of a job, the kind of key that it then has.
+local FLAGS = { [jobs.HAS_OUTCOME] = "o", [jobs.HAS_EXTRA] = "x" }
+
+--- What belongs in an index must be there.
+local function check_in(job, kind)
+  local index, id = index_of(kind), job[jobs.ID]
+  for name, score in pairs(index.of(job)) do
+    local actual = tonumber(call("ZSCORE", key_of(kind, name), id) or nil)
+    expect(actual, "job", id, "is missing in set", kind .. ":" .. name)
+    expect(not actual or score == true or score == actual, "job", id, "has", tostring(score), "and score",
+      tostring(actual))
+  end
 end
 
 local function check_job(id)
@@ -35,194 +115,210 @@ local function check_job(id)
     return
   end
   budget.pay(budget.STEP + budget.of_job(job))
-  local queue, state = queues.load(job[jobs.QUEUE]), job[jobs.STATE]
-  for letter in states.SETS:gmatch(".") do
-    if letter ~= states.set_of(state) then
-      expect(not call("ZSCORE", queues.key(queue, letter), id), "job", id, "of state", state, "stands in set", letter)
-    end
-  end
+  local queue, state, options = queues.load(job[jobs.QUEUE]), job[jobs.STATE], jobs.copy_options(job)
+  check_in(job, states.set_of(state))
   local score, base, top = members.score(job), states.band(state)
-  if not score then
-    expect(false, "job", id, "is missing in its set", state)
-  elseif state == states.QUEUED or state == states.IN_LANE then
-    expect(score == job[jobs.PRIORITY], "job", id, "has priority", job[jobs.PRIORITY], "and score", score)
-  else
-    expect(score >= 0 and score < top - base, "job", id, "of state", state, "stands in another's band")
+  expect(base == 0 and top == math.huge or not score or score >= 0 and score < top - base,
+    "job", id, "of state", state, "stands in another's band")
+  for kind in pairs(INDEXES) do
+    check_in(job, kind)
   end
-  check_expiry(job)
-  audit_links.check_entries(job)
-  audit_links.check_job(job)
-  if state == states.IN_LANE then
-    audit_lanes.check_waiting(job)
+  for flag, kind in pairs(FLAGS) do
+    expect(is_there(key_of(kind, id)) == jobs.has(job, flag), "job", id, "has a wrong flag of key", kind .. ":" .. id)
   end
-  expect(state ~= states.QUEUED or job[jobs.UNITS] == "", "job", id, "has units and waits in no lane")
-  expect((job[jobs.UNITS] ~= "") == jobs.has(job, jobs.LANED), "job", id, "has a wrong lane flag")
-  expect(call("EXISTS", keys.ARGUMENT .. id) == 1, "job", id, "has lost its argument")
-  expect((call("EXISTS", keys.OUTCOME .. id) == 1) == jobs.has(job, jobs.HAS_OUTCOME),
-    "job", id, "has a wrong outcome flag")
-  expect((call("EXISTS", keys.EXTRA .. id) == 1) == jobs.has(job, jobs.HAS_EXTRA), "job", id, "has a wrong extra flag")
-  if jobs.has(job, jobs.HELD) then
-    expect(state == states.RUNNING, "job", id, "is held in state", state)
-    expect(call("ZSCORE", keys.HELD .. job[jobs.WORKER], id), "job", id, "is missing among those its worker holds")
+  local is_laned = job[jobs.UNITS] ~= ""
+  expect(is_laned == jobs.has(job, jobs.LANED), "job", id, "has a wrong lane flag")
+  expect(state ~= (is_laned and states.QUEUED or states.IN_LANE), "job", id, "waits where its units do not belong")
+  expect(not jobs.has(job, jobs.HELD) or state == states.RUNNING, "job", id, "is held in state", state)
+  expect(is_there(keys.WAITS_FOR .. id) == (state == states.BLOCKED), "job", id, "of state", state,
+    "waits for nobody, or need not")
+  local is_indexed = options.tags or options.unique_for or state == states.ERROR
+  expect(not is_indexed or queues.has(queue, queues.INDEXED),
+    "queue", job[jobs.QUEUE], "has jobs in indexes and does not know it")
+  local holds_key = options.unique and not options.unique_within and not states.is_of(state, states.ENDED)
+  expect(not holds_key or (call("GET", keys.UNIQUE .. options.unique) or ""):find(id, 1, true),
+    "job", id, "has lost its unique key")
+  expect(state ~= states.KEPT or score ~= readers.HELD or readers.any(job), "job", id,
+    "has a result that is held for nobody")
+end
+
+local function expect_awaited(id)
+  local job = jobs.read(id)
+  expect(not job or jobs.has(job, jobs.AWAITED), "job", id, "is waited for and does not know")
+end
+
+--- Each member of a job's set must have the job in its own.
+local function check_mirrored(id, prefix, other_prefix)
+  for _, other in ipairs(findings.members(prefix .. id)) do
+    expect(has(other_prefix .. other, id), "job", id, "is linked to", other, "which does not know")
   end
 end
 
-local BOUND = { r = queues.DUE_RUNNING, s = queues.DUE_WAITING, t = queues.DUE_WAITING }
-
-local function check_set(letter, name)
-  local queue = queues.load(name)
-  local key = queues.key(queue, letter)
-  for _, id in ipairs(findings.members(key)) do
+--- A unique key is held by existing jobs, or kept: for an ended job, also without a record, or for a time from when its
+--- job was enqueued.
+local function check_unique(key)
+  local is_kept = has(keys.UNIQUE_KEPT, key)
+  for id in call("GET", keys.UNIQUE .. key):gmatch("[^ ]+") do
     local job = jobs.read(id)
-    if not job then
-      expect(false, "set", letter, "of queue", name, "holds", id, "which has no record")
-    else
-      expect(states.set_of(job[jobs.STATE]) == letter and job[jobs.QUEUE] == name,
-        "set", letter, "of queue", name, "holds", id, "of state", job[jobs.STATE], "and queue", job[jobs.QUEUE])
-    end
+    local options = job and jobs.copy_options(job) or {}
+    local has_ended = not job or states.is_of(job[jobs.STATE], states.ENDED)
+    expect(is_kept == has_ended or is_kept and options.unique_within, "unique key", key,
+      is_kept and "is kept for" or "is of", id, "which has", has_ended and "ended" or "not ended")
+    expect(not job or options.unique == key, "unique key", key, "is of", id, "which has another")
   end
-  expect(call("ZSCORE", keys.QUEUE_NAMES, name), "queue", name, "has jobs and is missing among the names")
-  expect(not queue[queues.IS_NEW], "queue", name, "has jobs and no record")
-  if letter == states.QUEUED and queues.is_listed(queue) then
-    local first = call("ZRANGE", key, 0, 0, "WITHSCORES")
-    local priority, bound = tonumber(first[2]), queue[queues.HEAD_PRIORITY]
-    expect(bound < priority or bound == priority and queue[queues.HEAD_ID] <= first[1],
-      "queue", name, "has a better job than its bound says")
-  elseif BOUND[letter] then
-    local bound, late_ms = queue[BOUND[letter]], 0
-    if letter == states.RUNNING then
-      -- A lapsed lease is handled after its grace; after a change of settings all leases are checked.
-      late_ms = settings.at(settings.LEASE_GRACE, queue) * 1000
-      bound = math.min(bound, tonumber(call("ZSCORE", keys.DUE, due.REVIEW) or meta.NONE))
-    end
-    findings.expect_bound("set " .. letter .. " of queue " .. name, bound,
-      (members.first_score(queue, letter) or meta.NONE) + late_ms)
-  end
+end
+
+--- The first of what waits for the clock must not be before the bound in its queue's record.
+---@param what string its set
+---@param first_ms number?
+local function check_bound(what, queue, field, first_ms)
+  -- After a change of settings all leases are checked.
+  local bound = math.min(queue[field], field == queues.DUE_RUNNING and due_ms(due.REVIEW) or meta.NONE)
+  findings.expect_bound("set " .. what .. ":" .. queue[queues.NAME], bound, first_ms)
 end
 
 local function check_queue(name)
   local queue = queues.load(name)
+  expect(not queue[queues.IS_NEW], "queue", name, "has no record")
   for _, field in ipairs({ queues.DUE_RUNNING, queues.DUE_WAITING, queues.DUE_ENDED }) do
-    if queue[field] ~= meta.NONE then
-      local member = queues.due_member(queue, field)
-      findings.expect_bound(member, tonumber(call("ZSCORE", keys.DUE, member) or meta.NONE), queue[field])
-    end
+    local member = queues.due_member(queue, field)
+    findings.expect_bound(member, due_ms(member), queue[field] ~= meta.NONE and queue[field] or nil)
   end
-  local is_own = call("EXISTS", keys.OWN_SETTINGS .. name) == 1
+  local is_own = is_there(keys.OWN_SETTINGS .. name)
   expect(is_own == queues.has(queue, queues.OWN) and (not is_own or meta.has(meta.HAS_OWN)),
     "queue", name, "has a wrong flag of settings of its own")
-  local bound = queue[queues.HEAD_PRIORITY]
-  if bound == meta.NONE then
-    expect(not queues.is_listed(queue) or call("EXISTS", queues.key(queue, states.QUEUED)) == 0,
-      "queue", name, "has jobs and no entry in the index of queues")
-  else
-    expect(tonumber(call("ZSCORE", keys.HEADS .. "*", queue[queues.HEAD_ID] .. name) or meta.NONE) == bound,
-      "queue", name, "is not where it belongs in the index of queues")
-  end
-end
-
-local function check_heads(pattern)
-  for _, member in ipairs(findings.members(keys.HEADS .. pattern)) do
-    expect(queues.load(member:sub(15))[queues.HEAD_ID] == member:sub(1, 14),
-      "index", pattern, "has a stray entry", member)
-  end
+  local bound, key = queue[queues.HEAD_PRIORITY], queues.key(queue, states.QUEUED)
+  local first = queues.is_listed(queue) and call("ZRANGE", key, 0, 0, "WITHSCORES") or {}
+  local priority = tonumber(first[2])
+  expect(not priority or bound < priority or bound == priority and queue[queues.HEAD_ID] <= first[1],
+    "queue", name, "has a better job than its bound says")
+  expect(bound == meta.NONE
+    or tonumber(call("ZSCORE", keys.HEADS .. "*", queue[queues.HEAD_ID] .. name) or meta.NONE) == bound,
+    "queue", name, "is not where it belongs in the index of queues")
 end
 
 local function check_worker(id)
-  local record = workers.load(id)
-  local held = call("ZRANGE", keys.HELD .. id, 0, -1)
-  expect(record or not held[1], "worker", id, "is unknown and holds jobs")
-  for _, job_id in ipairs(held) do
-    local job = jobs.read(job_id)
-    expect(job and job[jobs.STATE] == states.RUNNING and jobs.has(job, jobs.HELD) and job[jobs.WORKER] == id,
-      "worker", id, "does not hold", job_id)
-  end
+  local record, held = workers.load(id), call("ZCARD", keys.HELD .. id)
+  expect(record or held == 0, "worker", id, "is unknown and holds jobs")
   if record and record.u then
-    local has_room = #held < record.m and not record.k and not call("ZSCORE", keys.RESTING, id)
-    expect(has_room == (call("ZSCORE", keys.POOL .. record.p, id) ~= false),
-      "worker", id, "stands wrongly in its pool")
+    local has_room = held < record.m and not record.k and not has(keys.RESTING, id)
+    expect(has_room == has(keys.POOL .. record.p, id), "worker", id, "stands wrongly in its pool")
   end
   for secret in string.gmatch(record and record.s or "", "[^ ]+") do
     expect(check.is_secret(secret), "worker", id, "has a secret that is none")
   end
 end
 
-local function check_expiring(name)
-  for _, id in ipairs(findings.members(keys.EXPIRING .. name)) do
-    expect(call("EXISTS", keys.JOB .. id) == 1, "queue", name, "expects", id, "to expire, which has no record")
-  end
-  findings.expect_bound("expiry of queue " .. name, queues.load(name)[queues.DUE_WAITING],
-    findings.first_score(keys.EXPIRING .. name))
-end
-
---- By the part of a key before the colon; called with the part behind it.
+--- What else is checked of a key, by its kind, or by its whole name; called with what stands behind the colon.
 local CHECKS = {
   j = check_job,
-  y = check_expiring,
+  r = function(name)
+    local queue = queues.load(name)
+    local first_ms = members.first_score(queue, states.RUNNING)
+    local grace_ms = settings.at(settings.LEASE_GRACE, queue) * 1000
+    check_bound("r", queue, queues.DUE_RUNNING, first_ms and first_ms + grace_ms)
+  end,
+  s = function(name)
+    local queue = queues.load(name)
+    check_bound("s", queue, queues.DUE_WAITING, members.first_score(queue, states.SCHEDULED))
+  end,
+  t = function(name)
+    local queue = queues.load(name)
+    check_bound("t", queue, queues.DUE_WAITING, members.first_score(queue, states.RETRYING))
+  end,
+  y = function(name)
+    check_bound("y", queues.load(name), queues.DUE_WAITING, findings.first_score(keys.EXPIRING .. name))
+  end,
   lane = audit_lanes.check_lane,
   key = audit_lanes.check_key,
   limit = audit_lanes.check_limit,
   lanes = audit_lanes.check_index,
-  starts = function(id)
-    expect(call("EXISTS", keys.KEY .. id) == 1, "starts of key", id, "are of no key")
-  end,
   walk = function(name)
-    expect(call("ZSCORE", keys.DUE, due.PLACING .. name), "queue", name, "is to be looked through and nobody does")
+    expect(has(keys.DUE, due.PLACING .. name), "queue", name, "is to be looked through and nobody does")
   end,
-  ["waits-for"] = audit_links.check_waiting,
-  dependents = audit_links.check_dependents,
-  readers = audit_links.check_readers,
-  unique = audit_links.check_unique,
-  tagged = audit_links.check_tag,
-  failed = audit_links.check_group,
-  settings = function(name)
-    expect(not queues.load(name)[queues.IS_NEW], "settings of queue", name, "are of no queue")
+  ["waits-for"] = function(id)
+    check_mirrored(id, keys.WAITS_FOR, keys.DEPENDENTS)
   end,
-  heads = check_heads,
+  dependents = function(id)
+    check_mirrored(id, keys.DEPENDENTS, keys.WAITS_FOR)
+    expect_awaited(id)
+  end,
+  readers = function(id)
+    for _, reader in ipairs(findings.members(keys.READERS .. id)) do
+      local job = jobs.read(reader)
+      local depends = job and not states.is_of(job[jobs.STATE], states.ENDED) and jobs.copy_options(job).depends or {}
+      expect((" " .. table.concat(depends, " ")):find(" " .. id, 1, true), "job", id, "has its result held for", reader,
+        "which does not need it")
+    end
+    expect_awaited(id)
+  end,
+  unique = check_unique,
+  tagged = function(tag)
+    local count, size = tonumber(call("ZSCORE", keys.TAGS, tag) or 0), call("ZCARD", keys.TAGGED .. tag)
+    expect(count == size, "tag", tag, "is counted as", count, "and has", size)
+  end,
+  heads = function(pattern)
+    for _, member in ipairs(findings.members(keys.HEADS .. pattern)) do
+      expect(queues.load(member:sub(15))[queues.HEAD_ID] == member:sub(1, 14), "index", pattern, "has a stray entry",
+        member)
+    end
+  end,
   held = check_worker,
   ["worker-record"] = check_worker,
-}
-
---- By a key's whole name.
-local CHECKS_OF_ONE = {
-  ["unique-kept"] = audit_links.check_kept,
   ["queue-names"] = function()
     for _, name in ipairs(findings.members(keys.QUEUE_NAMES)) do
       check_queue(name)
     end
   end,
-}
-
---- Lists of names by their key, each with the prefix of the keys that it names.
-local LISTS = {
-  tags = { keys.TAGS, keys.TAGGED },
-  ["tag-names"] = { keys.TAG_NAMES, keys.TAGGED },
-  ["failed-groups"] = { keys.FAILED_GROUPS, keys.FAILED },
+  ["unique-kept"] = function()
+    for _, key in ipairs(findings.members(keys.UNIQUE_KEPT)) do
+      expect(is_there(keys.UNIQUE .. key), "unique key", key, "is kept, but is of no job")
+    end
+    findings.expect_bound("end of unique keys", due_ms(due.UNIQUE), findings.first_score(keys.UNIQUE_KEPT))
+  end,
 }
 
 --- Checks one key by its name behind the namespace.
 function M.key(name)
   budget.pay(budget.STEP)
-  local kind, rest = name:match("^([^:]+):(.*)$")
+  local kind, rest = name:match("^([^:]+):?(.*)$")
+  local index = index_of(kind)
+  if index then
+    check_index(index, kind, rest)
+  end
+  if OWNERS[kind] then
+    expect(is_there(key_of(OWNERS[kind], rest)), "key", name, "is of nothing that is there")
+  end
+  for _, listed in ipairs(LISTS[name] and findings.members(KEYS[1] .. ":" .. name) or {}) do
+    expect(is_there(key_of(LISTS[name], listed)), "name", listed, "is listed and has no jobs")
+  end
   if CHECKS[kind] then
     CHECKS[kind](rest)
-  elseif kind == "o" or kind == "x" or kind == "a" then
-    expect(call("EXISTS", keys.JOB .. rest) == 1, "key", name, "has no job")
-  elseif kind and #kind == 1 and states.is_of(kind, states.SETS) then
-    check_set(kind, rest)
-  elseif CHECKS_OF_ONE[name] then
-    CHECKS_OF_ONE[name]()
-  elseif LISTS[name] then
-    audit_links.check_names(LISTS[name][1], LISTS[name][2])
   end
 end
 
---- Checks meta, schedules, and keys.
+--- Checks what operators have defined, meta, and what opens by time.
 function M.bounds()
-  audit_definitions.check()
+  for records, ids in pairs({ [keys.SCHEDULES] = keys.SCHEDULE_IDS, [keys.API_KEYS] = keys.API_KEY_IDS }) do
+    expect(call("HLEN", records) == call("ZCARD", ids), "key", records, "has not as many records as there are ids")
+  end
+  for _, id in ipairs(findings.members(keys.SCHEDULE_IDS)) do
+    local schedule = schedules.load(id)
+    expect(schedule, "schedule", id, "has no record")
+    if schedule then
+      expect(not (schedule.n and schedule.s.paused), "schedule", id, "is paused and has a next moment")
+      findings.expect_bound("schedule " .. id, due_ms(due.SCHEDULE .. id), schedules.due_ms(schedule))
+    end
+  end
+  for _, id in ipairs(call("HKEYS", keys.API_KEY_USES)) do
+    expect(call("HEXISTS", keys.API_KEYS, id) == 1, "key", id, "of the API was used and is not there")
+  end
+  expect(meta.has(meta.HAS_WEBHOOKS) == (registry.all()[1] ~= nil), "meta has a wrong flag of webhooks")
+  for _, id in ipairs(call("HKEYS", keys.WEBHOOK_SECRETS)) do
+    expect(registry.find(id), "secrets are of webhook", id, "which is not there")
+  end
   findings.expect_bound("namespace", meta.state[meta.NEXT_DUE], findings.first_score(keys.DUE))
-  findings.expect_bound("keys that open", tonumber(call("ZSCORE", keys.DUE, due.KEYS) or meta.NONE),
-    findings.first_score(keys.OPENING))
+  findings.expect_bound("keys that open", due_ms(due.KEYS), findings.first_score(keys.OPENING))
   expect(meta.state[meta.SLEEPERS] == call("HLEN", keys.SLEEPERS),
     "meta counts", meta.state[meta.SLEEPERS], "channels with sleepers")
 end

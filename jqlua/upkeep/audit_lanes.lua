@@ -56,16 +56,6 @@ local function has_entry(index, path, lane, priority, id)
   return not entries or (entry ~= nil and not rank.is_before(priority, id, entry[1], entry[2]))
 end
 
---- Checks a job in state w.
-function M.check_waiting(job)
-  local units = job_units.of(job)
-  if not units then
-    return expect(false, "job", job[jobs.ID], "waits in a lane and has no units")
-  end
-  local score = call("ZSCORE", keys.LANE .. units[job_units.LANE], job[jobs.ID])
-  expect(tonumber(score or "nan") == job[jobs.PRIORITY], "job", job[jobs.ID], "is missing in its lane")
-end
-
 ---@param lane string
 function M.check_lane(lane)
   local first = call("ZRANGE", keys.LANE .. lane, 0, 0, "WITHSCORES")

@@ -17,7 +17,7 @@ local MOST_OPEN = 20
 local MOST = 100
 
 ---@return table? bulk {id, what, where, cursor, changed, total, begun_ms, actor, force, dependents, queue, holder,
---- until_ms, resumed, ended_ms, problem, is_stopped}
+--- until_ms, resumed, ended_ms, problem, stopped}
 function M.load(id)
   local raw = call("HGET", keys.BULKS, id)
   return raw and cmsgpack.unpack(raw) or nil
@@ -78,13 +78,13 @@ function M.begin(spec)
   check.refuse(open >= MOST_OPEN and "FULL where: " .. MOST_OPEN .. " bulk operations are running, the limit")
   drop_old(list)
   bulk.id, bulk.begun_ms = "t" .. serial.next(), meta.state[meta.NOW_MS]
-  bulk.changed, bulk.cursor, bulk.resumed = 0, "", 0
+  bulk.changed, bulk.cursor, bulk.resumed, bulk.stopped = 0, "", 0, false
   return save(bulk)
 end
 
 --- Ends a bulk operation.
 function M.finish(bulk, is_stopped, why)
-  bulk.ended_ms, bulk.is_stopped, bulk.problem = meta.state[meta.NOW_MS], is_stopped, why
+  bulk.ended_ms, bulk.stopped, bulk.problem = meta.state[meta.NOW_MS], is_stopped, why
   return save(bulk)
 end
 
@@ -100,20 +100,15 @@ function M.step(bulk, step)
   bulk.holder, bulk.until_ms = step.holder, now + HELD_MS
   bulk.cursor, bulk.changed = step.cursor or bulk.cursor, bulk.changed + (step.changed or 0)
   if step.ended then
-    return M.finish(bulk, nil, step.problem)
+    return M.finish(bulk, false, step.problem)
   end
   return save(bulk)
 end
 
----@return string document
+---@return string document all but who holds it
 function M.document(bulk)
-  return cmsgpack.pack({
-    id = bulk.id, what = bulk.what, where = bulk.where, cursor = bulk.cursor, changed = bulk.changed,
-    total = bulk.total, begun_ms = bulk.begun_ms, actor = bulk.actor, force = bulk.force,
-    dependents = bulk.dependents, queue = bulk.queue, until_ms = bulk.until_ms, resumed = bulk.resumed,
-    ended_ms = bulk.ended_ms, problem = bulk.problem,
-    stopped = bulk.is_stopped or false,
-  })
+  bulk.holder = nil
+  return cmsgpack.pack(bulk)
 end
 
 return M

@@ -17,30 +17,34 @@ local MOST_SCANS = 10
 local SCAN_COUNT = 100
 local PAGE = 100
 
---- Pages of a key, by type: elements from a position on, and the next position, or nil at the end. Positions count
---- elements; for hashes and sets they are cursors of Redis.
+--- Reads elements of a list or a sorted set by their places.
+---@param width number how many texts an element has
+local function by_place(command, width, ...)
+  local more = { ... }
+  return function(key, place)
+    local first = tonumber(place or 0)
+    local content = call(command, key, first, first + PAGE - 1, unpack(more))
+    return content, #content == width * PAGE and tostring(first + PAGE) or nil
+  end
+end
+
+--- Reads elements by a cursor of Redis.
+local function by_scan(command)
+  return function(key, place)
+    local page = call(command, key, place or "0", "COUNT", PAGE)
+    return page[2], page[1] ~= "0" and page[1] or nil
+  end
+end
+
+--- Pages of a key, by type: elements from a position on, and the next position, or nil at the end.
 local READ = {
   string = function(key)
     return { call("GET", key) }
   end,
-  list = function(key, place)
-    local first = tonumber(place or 0)
-    local content = call("LRANGE", key, first, first + PAGE - 1)
-    return content, #content == PAGE and tostring(first + PAGE) or nil
-  end,
-  zset = function(key, place)
-    local first = tonumber(place or 0)
-    local content = call("ZRANGE", key, first, first + PAGE - 1, "WITHSCORES")
-    return content, #content == 2 * PAGE and tostring(first + PAGE) or nil
-  end,
-  hash = function(key, place)
-    local page = call("HSCAN", key, place or "0", "COUNT", PAGE)
-    return page[2], page[1] ~= "0" and page[1] or nil
-  end,
-  set = function(key, place)
-    local page = call("SSCAN", key, place or "0", "COUNT", PAGE)
-    return page[2], page[1] ~= "0" and page[1] or nil
-  end,
+  list = by_place("LRANGE", 1),
+  zset = by_place("ZRANGE", 2, "WITHSCORES"),
+  hash = by_scan("HSCAN"),
+  set = by_scan("SSCAN"),
 }
 
 --- Names the copy: each export has another.
@@ -64,24 +68,16 @@ end
 --- the first of them, n elements of it so far}; nil if the cursor is invalid
 function M.position(cursor)
   if cursor == "" then
-    return { c = copy_name(), s = "0", k = {}, is_new = true }
+    return { c = copy_name(), s = "0", k = {}, n = 0, is_new = true }
   end
   local ok, rest, at = pcall(cmsgpack.unpack_one, check.from_hex(cursor) or "")
-  if not ok or rest ~= -1 or type(at) ~= "table" or not check.is_list(at.k, 0, 1e6) or not is_text(at.c, "^%x+$")
-    or not is_text(at.s, "^%d*$") or #at.s > 20 or at.p ~= nil and not is_text(at.p, "^%d+%-?%d*$")
-    or not check.is_integer(at.n, 0, 1e15) then
-    return nil
+  local is_valid = ok and rest == -1 and type(at) == "table" and check.is_list(at.k, 0, 1e6) and is_text(at.c, "^%x+$")
+    and is_text(at.s, "^%d*$") and #at.s <= 20 and (at.p == nil or is_text(at.p, "^%d+%-?%d*$"))
+    and check.is_integer(at.n, 0, 1e15)
+  for _, suffix in ipairs(is_valid and at.k or {}) do
+    is_valid = is_valid and type(suffix) == "string"
   end
-  for _, suffix in ipairs(at.k) do
-    if type(suffix) ~= "string" then
-      return nil
-    end
-  end
-  return { c = at.c, s = at.s, k = at.k, p = at.p, n = at.n }
-end
-
-local function cursor_of(at)
-  return check.to_hex(pack({ c = at.c, s = at.s, k = at.k, p = at.p, n = at.n or 0 }))
+  return is_valid and at or nil
 end
 
 --- The next record of a key.
@@ -98,7 +94,7 @@ local function key_record(at, suffix)
   if not ok then
     return nil, 0 -- the key has another type by now, so the position is invalid
   end
-  local before = at.n or 0
+  local before = at.n
   at.p, at.n = place, before + #content
   if not content[1] then
     return nil, 0
@@ -155,7 +151,7 @@ function M.page(at, count)
     left[#left + 1] = at.k[i]
   end
   at.k = left
-  reply[1] = cursor_of(at)
+  reply[1] = check.to_hex(pack({ c = at.c, s = at.s, k = at.k, p = at.p, n = at.n }))
   return reply
 end
 

@@ -33,15 +33,12 @@ local function is_score(text)
 end
 
 local function is_content(kind, content)
-  if not check.is_list(content, 1, MOST_TEXTS) or #content % WIDTH[kind] ~= 0 or kind == "string" and #content ~= 1 then
-    return false
+  local is_right = check.is_list(content, 1, MOST_TEXTS) and #content % WIDTH[kind] == 0
+    and (kind ~= "string" or #content == 1)
+  for i, text in ipairs(is_right and content or {}) do
+    is_right = is_right and is_text(text) and (kind ~= "zset" or i % 2 == 1 or is_score(text))
   end
-  for i, text in ipairs(content) do
-    if not is_text(text) or kind == "zset" and i % 2 == 0 and not is_score(text) then
-      return false
-    end
-  end
-  return true
+  return is_right
 end
 
 local function is_key(record)
@@ -103,17 +100,15 @@ function M.read(blobs)
   return records
 end
 
---- Whether this same call completed the import already. Refuses the call if these records may not be imported now.
----@param digest string of the call's arguments
+--- Whether this call completed the import already. Refuses it if these records may not be imported now.
 ---@return boolean is_repeated
-function M.is_repeated(records, digest)
-  local noted = call("GET", keys.IMPORT)
+function M.is_repeated(records)
+  local noted, first, last = call("GET", keys.IMPORT), records[1], records[#records]
   if call("EXISTS", keys.META) == 1 then
-    check.refuse(noted ~= "done " .. digest
+    check.refuse((last[1] ~= "end" or noted ~= "done " .. last[2])
       and "CONFLICT namespace " .. KEYS[1] .. " is set up already: import into a new one")
     return true
   end
-  local first, last = records[1], records[#records]
   local copy = noted or first[3]
   if first[1] == "begin" then
     check.refuse(not noted and call("EXISTS", keys.SEQ, keys.QUEUE_NAMES, keys.PATTERNS, keys.DUE) > 0
@@ -140,30 +135,26 @@ local function send(command, key, content)
   end
 end
 
-local WRITE = {
-  string = function(key, content)
-    call("SET", key, content[1])
-  end,
-  hash = function(key, content)
-    send("HSET", key, content)
-  end,
-  set = function(key, content)
-    send("SADD", key, content)
-  end,
-  list = function(key, content, at)
-    local written = call("LLEN", key) - at -- elements written by an earlier call
-    for i = written + 1, #content do
+-- Of a zset, members and scores change places.
+local COMMANDS = { string = "SET", hash = "HSET", set = "SADD", zset = "ZADD" }
+
+local function write_key(record)
+  local _, suffix, kind, ttl_ms, at, content = unpack(record, 1, 6)
+  local key = copying.key(suffix)
+  if kind == "list" then
+    for i = call("LLEN", key) - at + 1, #content do -- the others were written by an earlier call
       call("RPUSH", key, content[i])
     end
-  end,
-  zset = function(key, content)
-    local turned = {}
-    for i = 1, #content, 2 do
-      turned[i], turned[i + 1] = content[i + 1], content[i]
+  else
+    for i = 1, kind == "zset" and #content or 0, 2 do
+      content[i], content[i + 1] = content[i + 1], content[i]
     end
-    send("ZADD", key, turned)
-  end,
-}
+    send(COMMANDS[kind], key, content)
+  end
+  if ttl_ms > 0 then
+    call("PEXPIRE", key, string.format("%.0f", ttl_ms))
+  end
+end
 
 ---@return number keys
 function M.count(records)
@@ -174,20 +165,15 @@ function M.count(records)
   return count
 end
 
----@param digest string of the call's arguments
-function M.write(records, digest)
+function M.write(records)
   for _, record in ipairs(records) do
     if record[1] == "begin" then
       call("SET", keys.IMPORT, record[3])
     elseif record[1] == "end" then
       call("SET", keys.META, record[3])
-      call("SET", keys.IMPORT, "done " .. digest, "EX", REMEMBERED_S)
+      call("SET", keys.IMPORT, "done " .. record[2], "EX", REMEMBERED_S)
     else
-      local key = copying.key(record[2])
-      WRITE[record[3]](key, record[6], record[5])
-      if record[4] > 0 then
-        call("PEXPIRE", key, string.format("%.0f", record[4]))
-      end
+      write_key(record)
     end
   end
 end

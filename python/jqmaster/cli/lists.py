@@ -90,7 +90,7 @@ def queues_(name: Name = None, /) -> Replies:
     IN/MIN and DONE/MIN are means of the last 5 minutes, EMPTY IN is when none is queued if all goes on like that, WHY
     is why the oldest waits. Settings: jqmaster call queue.
     """
-    return _listed("queues", name, queues_table, minutes=MINUTES, held=1000 if name else None)
+    return _listed("queues", name, queues_table, minutes=MINUTES)
 
 
 Names = Annotated[str, option("* stands for any run of characters")]
@@ -165,8 +165,7 @@ def _schedules_table(found: Rows) -> show.Table:
         following: Any = ("paused", "yellow") if one.get("paused") else ("never", "red")
         if one.get("next_ms") and not one.get("paused"):
             following = show.when(one["next_ms"])
-        offset = f"UTC{one['utc_offset'] / 60:+g} h" if one.get("utc_offset") else ""
-        clocks = one.get("timezone") or one.get("tz") or offset
+        clocks = one.get("timezone") or one.get("tz") or "UTC"
         rhythm = f"every {show.duration(one['every'])}" if one.get("every") else f"{one.get('cron')} {clocks}"
         rows.append({**one, "rhythm": rhythm, "name": one["job"]["name"], "following": following})
     columns = "SCHEDULE~=id|WHEN~=rhythm|JOB~=name|MADE>=made|LAST=last_ms|NEXT=following"

@@ -79,13 +79,10 @@ class OperatingMethods:
                 return
             named["cursor"] = reply.cursor
 
-    def ajobs(
-        self, *, newest: bool = False, recent: bool = False, brief: bool = False, **where: Unpack[Where]
-    ) -> AsyncIterator[Document]:
+    def ajobs(self, *, newest: bool = False, brief: bool = False, **where: Unpack[Where]) -> AsyncIterator[Document]:
         """All jobs that match. `brief`: without argument, result and error. `newest`: the order within a state
-        (a tag, a group) is turned round. `recent`: over all queues, what runs, then what ended last, then what
-        waits."""
-        how = {"newest": newest or None, "recent": recent or None, "brief": brief or None}
+        (a tag, a group) is turned round."""
+        how = {"newest": newest or None, "brief": brief or None}
         return self.aeach("jobs", conditions(where), **how)
 
     async def aretry_where(self, *, to: str | None = None, **where: Unpack[Where]) -> int:

@@ -108,14 +108,6 @@ class PlainOperations:
         count: int | None = ...,
     ) -> Page:
         """Lists constraints, in order of id, with how much of each is in use."""
-    def depend(
-        self,
-        id: str,
-        add: Sequence[str] | None = ...,
-        remove: Sequence[str] | None = ...,
-        if_failed: Literal["wait", "fail", "run", "only"] | None = ...,
-    ) -> str:
-        """Changes what a job waits for."""
     @overload
     def discard(
         self, *, ids: Sequence[str] | None = ..., where: Spec, cursor: str | None = ..., count: int | None = ...
@@ -165,7 +157,6 @@ class PlainOperations:
         self,
         where: Spec | None = ...,
         newest: bool | None = ...,
-        recent: bool | None = ...,
         brief: bool | None = ...,
         argument_max: int | None = ...,
         looked: bool | None = ...,
@@ -232,7 +223,6 @@ class PlainOperations:
         self,
         names: Sequence[str] | None = ...,
         minutes: int | None = ...,
-        held: int | None = ...,
         cursor: str | None = ...,
         count: int | None = ...,
     ) -> Page:
@@ -305,16 +295,10 @@ class PlainOperations:
         *,
         job: Spec | None = ...,
         every: float | timedelta | None = ...,
-        offset: float | timedelta | None = ...,
         cron: str | None = ...,
-        utc_offset: int | None = ...,
         timezone: str | None = ...,
         tz: str | None = ...,
-        start: float | datetime | None = ...,
-        end: float | datetime | None = ...,
-        limit: int | None = ...,
-        catch_up: Literal["one", "all", "none"] | None = ...,
-        backlog: int | None = ...,
+        catch_up: bool | None = ...,
         paused: bool | None = ...,
         declared: str | None = ...,
         argument: bytes | None = ...,
@@ -327,16 +311,10 @@ class PlainOperations:
         id: str,
         job: Spec | None = ...,
         every: float | timedelta | None = ...,
-        offset: float | timedelta | None = ...,
         cron: str | None = ...,
-        utc_offset: int | None = ...,
         timezone: str | None = ...,
         tz: str | None = ...,
-        start: float | datetime | None = ...,
-        end: float | datetime | None = ...,
-        limit: int | None = ...,
-        catch_up: Literal["one", "all", "none"] | None = ...,
-        backlog: int | None = ...,
+        catch_up: bool | None = ...,
         paused: bool | None = ...,
         declared: str | None = ...,
         argument: bytes | None = ...,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Generic, Literal, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, overload
+from typing import Any, Generic, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, overload
 
 from jqmaster.client import calling, functions, unique
 from jqmaster.client.conversion import Converter
@@ -350,20 +349,13 @@ class When(TypedDict, total=False):
     """When a recurring job is made (docs/schedules.md)."""
 
     every: Seconds | None
-    offset: Seconds | None
     cron: str | None
-    utc_offset: int | None
-    """Minutes by which the clock of `cron` is ahead of UTC."""
     timezone: str | None
-    """Whose clocks `cron` is about, such as `Europe/Berlin`; instead of `utc_offset`."""
+    """Whose clocks `cron` is about, such as `Europe/Berlin`; default: UTC."""
     tz: str | None
     """Its rule, as in POSIX' variable TZ; default: what is known of `timezone` here, or by the master."""
-    start: datetime | float | None
-    """A datetime with a time zone, or Unix seconds; likewise `end`."""
-    end: datetime | float | None
-    limit: int | None
-    catch_up: Literal["one", "all", "none"] | None
-    backlog: int | None
+    catch_up: bool | None
+    """Whether a moment that passed more than a minute ago still makes a job; default: True."""
     paused: bool | None
     declared: str | None
     """What tells a program's declaration: nothing changes where it was declared the same before."""

@@ -52,7 +52,7 @@ def queue(each: Sequence[Document]) -> Document:
     """How long jobs waited and ran is told by the partition where most ended, and what the oldest waits for by its
     own. It is empty when all are, as far as that is known."""
     oldest = sorted(each, key=lambda document: document.get("oldest_ready_ms") or math.inf)
-    merged = _merged(oldest, paused=any, recent=_recent, held=_held, empties_ms=max)
+    merged = _merged(oldest, paused=any, recent=_recent, empties_ms=max)
     for name in {"cause", "held_by", "unknown"} & (merged.keys() - oldest[0].keys()):
         del merged[name]
     if any("oldest_ready_ms" in document and "empties_ms" not in document for document in each):
@@ -63,11 +63,6 @@ def queue(each: Sequence[Document]) -> Document:
 def _recent(each: Sequence[Document]) -> Document:
     most_first = sorted(each, key=lambda document: -document.get("done", 0))
     return _merged(most_first, span_ms=max)
-
-
-def _held(each: Sequence[Document]) -> Document:
-    counts = _tallied([[[entry["id"], entry["jobs"]] for entry in document["by"]] for document in each])
-    return _merged(each, by=lambda _: [{"id": name, "jobs": count} for name, count in counts])
 
 
 def constraint(each: Sequence[Document]) -> Document:

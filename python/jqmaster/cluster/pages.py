@@ -20,7 +20,6 @@ from jqmaster.errors import Invalid
 _COUNT = 100  # of a page that does not say
 _MOST_TAGS = 1000
 _STATES = ("queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled", "skipped")
-_RECENT = ("running", "ended", "retrying", "queued", "scheduled", "blocked")
 # What is changed in all partitions alike: the first one tells of it.
 _IN_ALL = frozenset((
     "config", "constrain", "forget", "grant", "hold", "queue", "revoke", "subscribe", "unconstrain", "unschedule",
@@ -122,9 +121,6 @@ def _place(call: Call, document: Document) -> Any:
     state, number = replies.text(document["status"]), int(replies.text(document["id"])[:14], 16)
     moment = document.get("ended_ms") or document.get("started_ms") or document["created_ms"]
     in_state = document["priority"] if state == "queued" else moment
-    if call.spec.get("recent"):
-        rank = _RECENT.index(state if state in _RECENT else "ended")
-        return (rank, -moment, -number) if rank < 2 else (rank, in_state, number)
     sign = -1 if call.spec.get("newest") else 1
     if "tag" in (call.spec.get("where") or {}):
         return sign * number
@@ -149,15 +145,13 @@ def _no_cursor() -> Invalid:
 
 async def in_turn(cluster: Partitions, call: Call) -> Any:
     """One partition after the other, whose number the cursor begins with."""
-    start = "0" if call.operation == "audit" else ""  # and the end
-    told = call.spec.get("cursor")
-    number, colon, cursor = str(f"0:{start}" if told in (None, start) else told).partition(":")
+    number, colon, cursor = str(call.spec.get("cursor") or "0:").partition(":")
     if not (colon and number.isdecimal() and int(number) < len(cluster.engines)):
         raise _no_cursor()
     end, *found = await cluster.at(int(number), call.but(cursor=cursor or None))
     onward = f"{number}:{replies.text(end)}"
-    if replies.text(end) == start:
-        onward = f"{int(number) + 1}:{start}" if int(number) + 1 < len(cluster.engines) else start
+    if not end:
+        onward = f"{int(number) + 1}:" if int(number) + 1 < len(cluster.engines) else ""
     if call.operation == "audit":
         found = [_bytes(f"partition {number}: {replies.text(problem)}") for problem in found]
     return [_bytes(onward), *found]

@@ -123,14 +123,6 @@ class CallsByName(Calling):
         count: int | None = ...,
     ) -> Page:
         """Lists constraints, in order of id, with how much of each is in use."""
-    async def depend(
-        self,
-        id: str,
-        add: Sequence[str] | None = ...,
-        remove: Sequence[str] | None = ...,
-        if_failed: Literal["wait", "fail", "run", "only"] | None = ...,
-    ) -> str:
-        """Changes what a job waits for."""
     @overload
     async def discard(
         self, *, ids: Sequence[str] | None = ..., where: Spec, cursor: str | None = ..., count: int | None = ...
@@ -184,7 +176,6 @@ class CallsByName(Calling):
         self,
         where: Spec | None = ...,
         newest: bool | None = ...,
-        recent: bool | None = ...,
         brief: bool | None = ...,
         argument_max: int | None = ...,
         looked: bool | None = ...,
@@ -251,7 +242,6 @@ class CallsByName(Calling):
         self,
         names: Sequence[str] | None = ...,
         minutes: int | None = ...,
-        held: int | None = ...,
         cursor: str | None = ...,
         count: int | None = ...,
     ) -> Page:
@@ -324,16 +314,10 @@ class CallsByName(Calling):
         *,
         job: Spec | None = ...,
         every: float | timedelta | None = ...,
-        offset: float | timedelta | None = ...,
         cron: str | None = ...,
-        utc_offset: int | None = ...,
         timezone: str | None = ...,
         tz: str | None = ...,
-        start: float | datetime | None = ...,
-        end: float | datetime | None = ...,
-        limit: int | None = ...,
-        catch_up: Literal["one", "all", "none"] | None = ...,
-        backlog: int | None = ...,
+        catch_up: bool | None = ...,
         paused: bool | None = ...,
         declared: str | None = ...,
         argument: bytes | None = ...,
@@ -346,16 +330,10 @@ class CallsByName(Calling):
         id: str,
         job: Spec | None = ...,
         every: float | timedelta | None = ...,
-        offset: float | timedelta | None = ...,
         cron: str | None = ...,
-        utc_offset: int | None = ...,
         timezone: str | None = ...,
         tz: str | None = ...,
-        start: float | datetime | None = ...,
-        end: float | datetime | None = ...,
-        limit: int | None = ...,
-        catch_up: Literal["one", "all", "none"] | None = ...,
-        backlog: int | None = ...,
+        catch_up: bool | None = ...,
         paused: bool | None = ...,
         declared: str | None = ...,
         argument: bytes | None = ...,

@@ -329,10 +329,6 @@ _SENT_AS = {field.name: _OF_KIND[field.kind] for field in FIELDS if field.kind i
 def when_of(given: Mapping[str, Any]) -> dict[str, Any]:
     """When a schedule makes its jobs, as the engine takes it."""
     when = {name: value for name, value in given.items() if value is not None}
-    for name in ("start", "end"):
-        if name in when:
-            when[name] = unix(when[name])
-    for name in ("every", "offset"):
-        if name in when:
-            when[name] = seconds(when[name], name)
+    if "every" in when:
+        when["every"] = seconds(when["every"], "every")
     return when

@@ -57,11 +57,11 @@ class Operations(CallsByName):
     async def audit_all(self) -> list[str]:
         """Every problem ``audit`` finds, from start to end."""
         found: list[str] = []
-        cursor = "0"
+        cursor = ""
         while True:
             cursor, problems, _ = await self.audit(cursor=cursor)
             found += problems
-            if cursor == "0":
+            if not cursor:
                 return found
 
     # -- bulks: something is done to all jobs that fit a description, however many, in steps

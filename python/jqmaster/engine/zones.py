@@ -39,7 +39,7 @@ def rule(name: Any) -> str:
             f"expected a zone such as Europe/Berlin that is known here, got {str(name)[:100]!r}{about}", "timezone"
         ) from None
     if not found or not _is_followed(zone, found):
-        raise Invalid(f"the clocks of {name} do not follow the same rule every year; give utc_offset", "timezone")
+        raise Invalid(f"the clocks of {name} do not follow the same rule every year; give tz", "timezone")
     return found
 
 

@@ -1,3 +1,4 @@
+local msgpack = require "support.msgpack"
 local space = require "support.space"
 
 describe("result", function()
@@ -69,6 +70,20 @@ describe("result", function()
       jq:pass(100000)
       end_dependent()
       expired(id)
+    end)
+    it("stays for one that comes to depend on it in the call in which it ends", function()
+      jq:set({ done_max = 0 })
+      jq:enqueue({ name = "a", keep_result = true })
+      jq:enqueue("b")
+      local first, second = jq:take("a"), jq:take("b")
+      local function success(job, more)
+        return msgpack.pack(space.with({ id = job.id, token = job.token, type = "success" }, more))
+      end
+      jq:call("finish", { worker = "worker" }, success(first), "\163yes",
+        success(second, { resume = { depends = { first.id } } }), msgpack.NIL)
+      pass()
+      assert.are.same({ "done", "\163yes" }, jq:call("result", first.id))
+      assert.are.same({}, jq:audit())
     end)
     it("is not given up by the first read with a result_grace of 0", function()
       jq:set({ result_grace = 0 })

@@ -51,18 +51,6 @@ describe("a unique key", function()
           jq:pass(5)
           jq:settle()
         end,
-        ["fails as another did on which it depends"] = function(id)
-          local other = jq:enqueue("b")
-          jq:call("depend", { id = id, add = { other }, if_failed = "fail" })
-          jq:cancel(other)
-          jq:settle()
-          assert.are.equal("error", jq:status(id))
-        end,
-        ["waits no longer, and is done first"] = function(id)
-          jq:call("depend", { id = id, remove = { running.id } })
-          jq:succeed(jq:take("a"))
-          assert.are.equal("done", jq:status(id))
-        end,
       }
       for what, go in pairs(ways) do
         it(what, function()

@@ -102,8 +102,10 @@ describe("conditions to look at #once", function()
   end)
 
   it("of schedules' jobs end a sweep", function()
-    jq:call("schedule", { id = "s", every = 1, catch_up = "all", backlog = 20, job = { name = "a" } },
-      constrain_many())
+    local argument = constrain_many()
+    for i = 1, 20 do
+      jq:call("schedule", { id = "s" .. i, every = 60, job = { name = "a" } }, argument)
+    end
     jq:pass(60)
     local calls, made = 0, 0
     repeat

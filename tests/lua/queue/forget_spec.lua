@@ -16,6 +16,14 @@ describe("forget", function()
     end
     return names
   end
+  it("takes a queue away that never had a job", function()
+    jq:set({ trail_max = 0 })
+    local before = jq:snapshot()
+    jq:queue({ name = "a", paused = true, max_waiting = 5 })
+    assert.are.equal(1, forget("a"))
+    assert.are.same({}, queues())
+    assert.are.same({}, space.changes(before, jq:snapshot()))
+  end)
   it("takes a queue away that had jobs, and nothing of it stays", function()
     jq:pick("*")
     jq:pick("a*")

@@ -8,14 +8,14 @@ describe("config", function()
     retry_base = 1, retry_cap = 3600, retry_jitter = 0.1, result_ttl = 3600, result_grace = 60,
       request_ttl = 600,
     done_ttl = 86400, done_max = 10000, error_ttl = 2592000, error_max = 10000, cancelled_ttl = 86400,
-    cancelled_max = 10000, cancel_running = true, worker_ttl = 30, lease_grace = 0, events_max = 0, stats = true,
+    cancelled_max = 10000, cancel_running = true, worker_ttl = 30, events_max = 0, stats = true,
     trail_max = 10000, late_after = 10,
   }
   local RANGES = {
     retry_base = { 0, 1e10 }, retry_cap = { 0, 1e10 }, retry_jitter = { 0, 1 }, result_ttl = { 1, 1e10 },
     result_grace = { 0, 1e10 }, request_ttl = { 1, 86400 }, done_ttl = { 0, 1e10 }, done_max = { 0, 1e9 },
     error_ttl = { 0, 1e10 }, error_max = { 0, 1e9 }, cancelled_ttl = { 0, 1e10 }, cancelled_max = { 0, 1e9 },
-    worker_ttl = { 1, 86400 }, lease_grace = { 0, 86400 }, events_max = { 0, 1e7 }, trail_max = { 0, 1e6 },
+    worker_ttl = { 1, 86400 }, events_max = { 0, 1e7 }, trail_max = { 0, 1e6 },
     late_after = { 1, 1e10 },
   }
 

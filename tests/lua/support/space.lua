@@ -380,7 +380,7 @@ end
 ---@param is_whole? boolean in steps that have no bound, which count all jobs less often
 ---@return string[] problems
 function Space:audit(is_whole)
-  local problems, spec = {}, { cursor = "0", count = 1000 }
+  local problems, spec = {}, { count = 1000 }
   repeat
     local reply = is_whole and self.connection:call("EVALSHA", server.whole_audit(), 2, self.name, self.name .. ":meta",
       msgpack.pack(spec)) or self:call("audit", spec)
@@ -388,7 +388,7 @@ function Space:audit(is_whole)
     for i = 2, #reply do
       problems[#problems + 1] = reply[i]
     end
-  until spec.cursor == "0"
+  until spec.cursor == ""
   return problems
 end
 

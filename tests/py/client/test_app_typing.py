@@ -113,7 +113,7 @@ async def resources() -> AsyncIterator[dict[str, int]]:
     yield {}
 
 
-jq.repeat("weekly", add.job(1), cron="0 8 * * mon", catch_up="none")
+jq.repeat("weekly", add.job(1), cron="0 8 * * mon", catch_up=False)
 jq.repeat("weekly", add.job(1), cron=5)  # wrong: arg-type
 jq.schedule(add, every=5, kwargs={"a": 1})
 jq.schedule(add, evry=5)  # wrong: call-overload

@@ -18,8 +18,6 @@ from surface_support import Call, call, jq, own, put, run, server
 __all__ = ["call", "jq", "own", "server"]
 
 UNKNOWN = "0" * 14
-
-
 TWINS = [
     pytest.param(kind, name, id=f"{kind.__name__}.{name}")
     for kind in (JQ, Handle, Task)

@@ -187,7 +187,7 @@ async def test_queues_are_listed_once_each_in_order_with_sums(jq: Cluster) -> No
     assert [queue["name"] for queue in (await jq.queues(["q07", "none", "q03"], minutes=1)).documents] == ["q07", "q03"]
 
 
-@pytest.mark.parametrize("how", [{}, {"newest": True}, {"recent": True}])
+@pytest.mark.parametrize("how", [{}, {"newest": True}])
 async def test_jobs_are_listed_once_each_in_order(jq: Cluster, how: dict[str, Any]) -> None:
     ids = [job for _ in range(40) for job in await add(jq, {"tags": ["t"]})]
     for count in (4, 20, 100):

@@ -11,8 +11,6 @@ from jqmaster.errors import Invalid, NotFound
 
 NIL = b"\xc0"
 UNKNOWN = "0" * 14
-
-
 LOST = "1-0123456789ab"
 
 

@@ -138,12 +138,6 @@ class TestPages:
         for key, read in {"starts": client.lrange, "turns": client.zrange}.items():
             assert await read(f"{target.namespace}:{key}:a", 0, -1) == await read(f"{name}:{key}:a", 0, -1)
 
-    async def test_keys_go_when_they_would_have_gone(self, settable: SettableEngine, target: SettableEngine) -> None:
-        await settable.enqueue([({"name": "a"}, b"\xc0")], request="token")
-        await target.raw("import", *await export(settable))
-        [was, is_] = [await engine.redis.pttl(f"{engine.namespace}:request:e:token") for engine in (settable, target)]
-        assert 0 < is_ <= was + 1000
-
 
 class TestImport:
     async def test_it_repeats_safely(self, source: SettableEngine, target: SettableEngine) -> None:

@@ -92,14 +92,6 @@ class TestErrors:
 
 
 class TestHealing:
-    async def test_a_namespace_never_set_up_or_flushed(self, fresh_server: RedisServer) -> None:
-        async with connect(fresh_server.url) as client:
-            engine = Engine(client, recreate=True)
-            for _ in range(2):
-                await engine.enqueue([({"name": "a"}, NIL)])
-                assert await client.hget("{jq}:manifest", "enqueue") == builtin()["enqueue"].sha.encode()
-                await client.flushall()
-
     async def test_setting_up_again_does_not_displace_the_current_version(self, redis: Redis, engine: Engine) -> None:
         scripts = dict(builtin()) | {"extra": make_script("extra", "#!lua\nreturn 1", "read")}
         older = Engine(redis, engine.namespace, scripts=scripts)

@@ -78,13 +78,6 @@ class TestManifest:
         }
         assert "brand_new " in after[f"{beside}/scripts"] and "brand_new" not in after
 
-    async def test_there_is_nothing_to_fetch_where_nothing_was_loaded(self, redis: Redis, namespace: str) -> None:
-        with pytest.raises(LookupError, match="has no scripts"):
-            await fetch(redis, namespace)
-        await load(redis, namespace)
-        with pytest.raises(LookupError, match=r"of version 9\.9"):
-            await fetch(redis, namespace, "9.9")
-
 
 class FakeInfo:
     """Stands for a server that this machine does not have."""

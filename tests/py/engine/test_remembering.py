@@ -126,17 +126,6 @@ def has_all(replica: Node, primary: Node) -> None:
 
 @pytest.mark.faults
 class TestFailover:
-    def test_to_a_replica_that_never_worked(self, pair: list[Node], seed: str) -> None:
-        one, other = pair
-        life = Life(one, seed)
-        follows(other, one)
-        life.goes_on()
-        has_all(other, one)
-        one.kill()
-        other.follow(None)
-        life.moves_to(other)
-        life.goes_on()
-
     def test_to_and_fro(self, pair: list[Node], seed: str) -> None:
         """Each goes on with what it has, its library and what that remembers too, of a world that went on."""
         primary, replica = pair

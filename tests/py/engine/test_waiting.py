@@ -59,16 +59,6 @@ async def test_a_repeated_request_whose_jobs_are_over_is_answered_at_once(engine
     await asyncio.wait_for(poll(waiting, request="r2"), SOON_S)
 
 
-async def test_sleepers_stay_known_after_a_due_moment_has_passed(engine: Engine, waiting: Waiting) -> None:
-    polls = [poll(waiting, f"w{number}", timeout_s=POLL_S) for number in range(4)]
-    await enqueue(engine, delay=0.1)
-    await asyncio.wait(polls, timeout=SOON_S, return_when=asyncio.FIRST_COMPLETED)
-    await asyncio.sleep(2.0)  # the engine's notes of those who still sleep would have run out by now
-    await engine.enqueue([({"name": "mail"}, b"\xc0")] * 3)
-    found = await asyncio.wait_for(asyncio.gather(*polls), SOON_S)
-    assert all(ids(reply) for reply in found)
-
-
 @pytest.mark.parametrize("with_marker", [True, False])
 async def test_a_sleeper_cancelled_while_it_wakes_passes_the_wake_on(
     engine: Engine, redis: Redis, with_marker: bool

@@ -35,8 +35,7 @@ def test_what_is_made_of_the_heads_is_up_to_date() -> None:
 def test_a_head_says_what_the_bundle_knows_of_its_script() -> None:
     scripts = builtin()
     assert {name: one.flags for name, one in operations().items()} == {one.name: one.flags for one in scripts.values()}
-    functions = scripts.library.functions if scripts.library else frozenset()
-    assert {name for name, one in operations().items() if one.is_function} == functions
+    assert scripts.library and scripts.library.functions == operations().keys()
 
 
 @pytest.mark.parametrize("name", operations())

@@ -47,37 +47,11 @@ def test_what_expires_behind_one_that_came_too_late_to_be_cancelled(driver):
     driver.run(["check", {}, 0])
 
 
-def test_what_is_taken_out_of_a_cancelled_tree_and_fails_in_the_same_sweep(driver):
-    lost, first = push(driver, [None]), push(driver, [None], queue="other")
-    pick(driver, queues="many")
-    finish(driver, lost, type="failure", should_retry=False)
-    last = blocked(driver, *first)
-    failing = blocked(driver, *lost, if_failed="fail")
-    driver.run(["cancel", {"ids": first, "dependents": "cancel"}, 0])
-    driver.run(["depend", {"id": last[0], "add": failing, "remove": first, "if_failed": "fail"}, 0])
-    assert pick(driver)[1:] == []
-    [doc] = driver.run(["get", {"ids": last}, 0])
-    assert (doc["status"], doc["reason"]) == ("error", "dependency")
-    driver.run(["check", {}, 0])
-
-
-def test_what_is_cancelled_with_a_tree_stays_so_when_nothing_is_taken_out(driver):
-    driver.run(["config", {"set": {"cancelled_ttl": 0, "error_max": 0}}, 0])
-    first = push(driver, [None])
-    last = blocked(driver, *first, if_failed="fail")
-    driver.run(["cancel", {"ids": first, "dependents": "cancel"}, 0])
-    driver.run(["depend", {"id": last[0]}, 0])
-    driver.run(["tick", {}, 0])
-    [counts] = driver.run(["stats", {"by": "day", "series": True}, 0])
-    assert (counts["cancelled"], counts["error"]) == (2, 0)
-
-
 def test_what_may_be_cancelled_and_fails_with_another_in_the_same_sweep(driver):
     lost, first = push(driver, [None]), push(driver, [None])
     pick(driver)
-    last = blocked(driver, *first)
     failing = blocked(driver, *lost, if_failed="fail")
-    driver.run(["depend", {"id": last[0], "add": failing, "if_failed": "fail"}, 0])
+    last = blocked(driver, *first, *failing, if_failed="fail")
     finish(driver, first)
     finish(driver, lost, type="failure", should_retry=False)
     driver.run(["cancel", {"ids": first, "dependents": "cancel"}, 0])

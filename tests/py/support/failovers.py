@@ -18,14 +18,8 @@ from servers import RedisServer
 from topologies import Cluster
 
 NAMESPACE = "{jq}"
-
-
 LONG_S = 60.0
-
-
 BUSY = 5  # times as long as it may take where other processes are busy
-
-
 SOON_S = 20.0
 
 

@@ -22,14 +22,8 @@ from processes import MasterProcess, Process
 from servers import RedisServer
 
 NAMESPACE = "{faults}"
-
-
 JOBS = 240
-
-
 BATCH = 20
-
-
 FINAL = ("done", "error")
 
 

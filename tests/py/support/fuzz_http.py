@@ -198,13 +198,13 @@ class HttpFuzzer:
         self.master.signal()
         if (code := self.master.ends()) or _LINES.search(self.master.text):
             raise Fault(f"the master ended with {code}: {self.master.text[-3000:]}")
-        script, cursor = self.redis.script_load(builtin()["audit"].source), b"0"
+        script, cursor = self.redis.script_load(builtin()["audit"].source), b""
         while True:
             asked = packed({"cursor": cursor.decode()})
             cursor, *problems = self.redis.evalsha(script, 2, NAMESPACE, NAMESPACE + ":meta", asked)
             if problems:
                 raise Fault(f"audit: {problems[:5]}")
-            if cursor == b"0":
+            if not cursor:
                 break
         self.redis.close()
 

@@ -25,14 +25,8 @@ from parts import eventually
 from topologies import Node
 
 ROUNDS = int(os.environ.get("JQ_FAULT_ROUNDS", "1"))
-
-
 LIMIT_S = 180 * ROUNDS
-
-
 PACE_S = 0.2
-
-
 OPEN = ("queued", "scheduled", "retrying", "running", "blocked")
 
 

@@ -71,7 +71,7 @@ BASE: dict[str, dict[str, Any]] = {
     "refuse": {"worker": WORKER, "jobs": [[RUNNING, HOLD]], "why": "busy"},
     "constrain": {"id": "new", "concurrency": 1},
     "hold": {"id": "keyed", "by": "x", "seconds": 1}, "subscribe": {"id": "new", "url": "http://h/"},
-    "schedule": {"id": "new", "every": 10, "catch_up": "all", "job": {"name": "a"}}, "stats": {"by": "hour"},
+    "schedule": {"id": "new", "every": 10, "job": {"name": "a"}}, "stats": {"by": "hour"},
     "grant": {"id": KEY, "digest": DIGEST, "name": "n", "roles": ["viewer"]}, "touch": {"ids": [KEY]},
     "enqueue": {"name": "a"}, "change": {"id": WAITING, "priority": 1}, "finish": SUCCESS, "queue": {"name": "a"},
     "failures": {"steps": 1, "from_ms": 1, "to_ms": 2},
@@ -182,13 +182,12 @@ def of_documents() -> Iterator[Target]:
 # By operation and argument, of which the head does not say all: another type.
 AS: dict[tuple[str, str], Argument] = {
     ("schedule", "cron"): field("cron", "Cron"), ("schedule", "tz"): field("tz", "Rule"),
-    ("schedule", "offset"): field("offset", "seconds", 0, 10), ("stats", "queue"): field("queue", "name"),
+    ("stats", "queue"): field("queue", "name"),
     ("register", "url"): field("url", "Address"),
 }  # fmt: skip
 # What another argument has to be beside it.
 BESIDE: dict[tuple[str, str], dict[str, Any]] = {
-    ("schedule", "cron"): {"every": None, "catch_up": None},
-    ("schedule", "utc_offset"): {"every": None, "cron": "@daily"},
+    ("schedule", "cron"): {"every": None},
     ("schedule", "tz"): {"every": None, "cron": "@daily"},
     ("schedule", "timezone"): {"every": None, "cron": "@daily", "tz": "UTC0"},
 }  # fmt: skip

@@ -62,16 +62,13 @@ const FIELDS = [
     name: 'order',
     label: 'Order',
     type: 'select',
-    placeholder: 'running, then newest',
-    options: [
-      ['newest', 'by queue, newest first'],
-      ['oldest', 'by queue, next or oldest first'],
-    ],
+    placeholder: 'newest first',
+    options: [['oldest', 'next or oldest first']],
   },
 ];
 
-/** The order as the API has it: over all queues as things happen, unless another was asked for. */
-const orderOf = ({ order }) => (order ? { newest: order === 'newest' ? 1 : '' } : { recent: 1 });
+/** The order within each state of a queue, as the API has it. */
+const orderOf = ({ order }) => (order === 'oldest' ? {} : { newest: 1 });
 
 // -- a job in the list --------------------------------------------------------------------------------
 

@@ -42,7 +42,7 @@ function whereOf(text) {
 /** Everything of this name, and the jobs that the line describes. */
 async function search(text, signal) {
   const where = whereOf(text);
-  const order = { recent: 1, brief: 1, looked: 1, count: SHOWN };
+  const order = { newest: 1, brief: 1, looked: 1, count: SHOWN };
   const [names, jobs] = await Promise.all([
     api.get('/search', { text: text.slice(0, LONGEST), count: SHOWN }, { signal }),
     where ? api.get('/jobs', { ...queryOf(where), ...order }, { signal }) : { jobs: [], looked: 0 },

@@ -325,8 +325,6 @@ export function Queues() {
 
 // -- one queue ----------------------------------------------------------------------------------------
 
-const HELD = 200; // jobs that are looked at
-
 /** The remedy is beside the cause. */
 function Why({ queue, change }) {
   if (!queue.queued) return html`<p class="muted">No job is ready to start.</p>`;
@@ -358,16 +356,6 @@ function Why({ queue, change }) {
   }[queue.cause] || ['Nothing holds it back.', ''];
   return html`<p>The oldest ready job has waited for <b><${Age} ms=${queue.oldest_ready_ms} /></b>. ${why}</p>
     <p>${remedy} ${next}</p>`;
-}
-
-function Held({ held }) {
-  if (!held.looked) return null;
-  const line = ({ id, jobs: some }) => html`<li>${linked([id], toLimit)} <b>${count(some)}</b></li>`;
-  return html`<p>${
-    held.jobs
-      ? `Limits hold ${count(held.jobs)} of the first ${jobs(held.looked)} that stand under any:`
-      : `No limit holds any of the first ${jobs(held.looked)} that stand under one.`
-  }</p>${held.by.length ? html`<ul class="plain">${held.by.map(line)}</ul>` : null}`;
 }
 
 const failed = (one) => one.failed + one.lapsed + one.error;
@@ -505,7 +493,7 @@ function Tiles({ queue }) {
 }
 
 export function Queue({ params: { name } }) {
-  const load = (signal) => only('/queues', { names: name, minutes: MINUTES, held: HELD }, { signal });
+  const load = (signal) => only('/queues', { names: name, minutes: MINUTES }, { signal });
   const found = useData(load, { ms: 3000, deps: [name] });
   const change = (queue) => async (step, text) => {
     if ((await step(queue)) && text) toast(text);
@@ -518,7 +506,7 @@ export function Queue({ params: { name } }) {
     <${Tiles} queue=${queue} />
     <${Bulks} queue=${queue.name} />
     <${AlertsOf} field="queue" name=${queue.name} />
-    <${Section} title="Why it waits"><${Why} queue=${queue} change=${change(queue)} /><${Held} held=${queue.held} /><//>
+    <${Section} title="Why it waits"><${Why} queue=${queue} change=${change(queue)} /><//>
     <${Statistics} name=${name} />
     <${Workers} name=${name} />
     <${Settings} queue=${queue} />`}<//>`;

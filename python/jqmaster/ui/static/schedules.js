@@ -23,32 +23,18 @@ import { Tree } from './tree.js';
 import { html, Link, navigate, useData } from './view.js';
 
 const to = (id) => path`/schedule/${id}`;
-const SPEC = 'every offset cron utc_offset timezone tz start end limit catch_up backlog paused job argument'.split(' ');
+const SPEC = 'every cron timezone tz catch_up paused job argument'.split(' ');
 
 /** A schedule as it can be set again. */
 const settable = (schedule) =>
   Object.fromEntries(SPEC.map((name) => [name, schedule[name]]).filter(([, value]) => (value ?? null) !== null));
 
-/** Whose clocks a schedule with cron goes by. */
-function zoneOf({ timezone, tz, utc_offset: ahead = 0 }) {
-  if (timezone || tz) return timezone || tz;
-  if (!ahead) return 'UTC';
-  const minutes = Math.abs(ahead);
-  return `UTC${ahead > 0 ? '+' : '−'}${Math.floor(minutes / 60)}${minutes % 60 ? `:${String(minutes % 60).padStart(2, '0')}` : ''}`;
-}
-
 const When = ({ of }) =>
   of.cron
-    ? html`<code class="nowrap">${of.cron}</code><span class="muted nowrap"> ${zoneOf(of)}</span>`
+    ? html`<code class="nowrap">${of.cron}</code><span class="muted nowrap"> ${of.timezone || of.tz || 'UTC'}</span>`
     : `every ${duration(of.every * 1000)}`;
 
 // -- what can be done with one ------------------------------------------------------------------------
-
-const CATCH_UP = {
-  one: 'one job for all that was missed',
-  all: 'a job for each moment missed',
-  none: 'no job for moments over a minute ago',
-};
 
 async function edit(old) {
   const done = await form({
@@ -71,15 +57,7 @@ async function edit(old) {
         label: 'Time zone',
         value: old?.timezone,
         half: true,
-        hint: 'such as Europe/Berlin, with cron',
-      },
-      {
-        name: 'utc_offset',
-        label: 'Clock ahead of UTC by',
-        unit: 'minutes, with cron',
-        type: 'number',
-        value: old?.utc_offset || undefined,
-        half: true,
+        hint: 'such as Europe/Berlin, with cron; default: UTC',
       },
       {
         name: 'job',
@@ -91,25 +69,18 @@ async function edit(old) {
         hint: 'name, queue, priority, max_retry, … as for enqueueing',
       },
       { name: 'argument', label: 'Argument', type: 'json', rows: 4, value: old?.argument },
-      { name: 'limit', label: 'Jobs in all, at most', type: 'number', value: old?.limit, half: true },
       {
         name: 'catch_up',
-        label: 'After a gap',
-        type: 'select',
-        value: old?.catch_up || 'one',
-        options: Object.entries(CATCH_UP),
-        half: true,
+        label: 'One job for what was missed in a gap',
+        type: 'checkbox',
+        value: old?.catch_up ?? true,
       },
       { name: 'paused', label: 'Paused', type: 'checkbox', value: old?.paused },
     ],
-    submit: ({ id = old?.id, ...values }) => {
-      // What the form does not show stays; what was emptied goes.
-      const { start, end, backlog, offset } = old || {};
-      const kept = { start, end, backlog, offset: values.cron ? undefined : offset };
-      return api.post(to(id), { ...settable(kept), ...values }).catch((problem) => {
+    submit: ({ id = old?.id, ...values }) =>
+      api.post(to(id), values).catch((problem) => {
         throw Object.assign(problem, { field: problem.field?.startsWith('job') ? 'job' : problem.field });
-      });
-    },
+      }),
   });
   if (done) toast(old ? `${old.id} is changed.` : 'The schedule is in force.');
 }
@@ -130,8 +101,7 @@ function pause(one, reload) {
 
 async function remove(one, reload) {
   const isSure = await confirm({ title: `Delete ${one.id}?`, action: 'Delete', body: 'Jobs that it has made stay.' });
-  // One with a limit would begin to count anew.
-  const undo = one.limit ? undefined : () => api.post(to(one.id), settable(one)).then(reload);
+  const undo = () => api.post(to(one.id), settable(one)).then(reload);
   return isSure && act(() => api.delete(to(one.id)), `${one.id} is deleted.`, { undo });
 }
 
@@ -197,8 +167,7 @@ function Next({ of }) {
 const Job = ({ of: { job } }) =>
   html`${job.name}${job.queue && job.queue !== job.name ? html`<span class="muted"> in ${linked([job.queue], toQueue)}</span>` : null}`;
 
-const made = ({ made, limit }) =>
-  html`${count(made)}${limit ? html`<span class="muted"> of ${count(limit)}</span>` : null}`;
+const made = (one) => count(one.made);
 
 const columns = (reload) => [
   {
@@ -247,10 +216,10 @@ export function Schedule({ params: { id } }) {
       <${Section} title="What it says"><${Facts} pairs=${[
         ['When', html`<${When} of=${one} />`],
         ['Job', html`<${Job} of=${one} />`],
-        ['First', one.start && moment(one.start * 1000)],
-        ['Last', one.end && moment(one.end * 1000)],
-        ['After a gap', CATCH_UP[one.catch_up ?? 'one']],
-        ['Backlog', one.backlog],
+        [
+          'After a gap',
+          one.catch_up === false ? 'no job for moments over a minute ago' : 'one job for all that was missed',
+        ],
         ['Made', made(one)],
       ]} /><//>
       <${Section} title="Next">${

@@ -44,11 +44,11 @@ class Checks:
 
     def audit(self):
         """All that the engine's own finds."""
-        cursor, problems = "0", []
+        cursor, problems = "", []
         while True:
             cursor, *found = text(self.call("audit", cursor=cursor))
             problems += found
-            if cursor == "0":
+            if not cursor:
                 return problems
 
     def check_heard(self):

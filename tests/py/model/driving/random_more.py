@@ -13,7 +13,7 @@ UNIQUE = ["u1", "u1", "u2", "u é"]
 TAGS = ["t1", "t2", "x", "é y"]
 GROUPS = ["g1", "g2", "other", "timeout"]
 SCHEDULES = ["s1", "s2", "s é"]
-CRONS = ["30 2 * * *", "*/20 15 1,2 * * *", "* * * * *", "*/5 * * * *", "0 0 29 2 *", "30 4 1,15 * 5", "@hourly",
+CRONS = ["30 2 * * *", "*/20 1,2 * * *", "* * * * *", "*/5 * * * *", "0 0 29 2 *", "30 4 1,15 * 5", "@hourly",
          "@weekly",          "10-50/20 */6 * jan-dec 1-5",
          "0 0 30 2 *", "5/15 23 * * sun,7", "0 0 */2 * mon", "@YEARLY"]  # fmt: skip
 # Of a listing: as of a constraint.
@@ -26,7 +26,7 @@ STATES = ["queued", "scheduled", "blocked", "running", "retrying", "done", "erro
 
 # What a sequence may use, and how often each operation comes then.
 FEATURES = {
-    "unique": {"enqueue": 3, "free": 1}, "depends": {"depend": 3}, "following": {"change": 5, "kick": 1.5},
+    "unique": {"enqueue": 3, "free": 1}, "depends": {}, "following": {"change": 5, "kick": 1.5},
     "finding": {"jobs": 3, "retry": 3, "discard": 1.5, "failures": 1, "tags": 1, "forget": 0.7,
                 "history": 2},
     "schedules": {"schedule": 3, "unschedule": 0.3, "schedules": 1},
@@ -37,7 +37,7 @@ FEATURES = {
 }  # fmt: skip
 # And which settings.
 SETTINGS = {
-    "limits": {"lease_grace": [0, 0.5, 3, 60]}, "statistics": {"stats": [True, True, False]},
+    "statistics": {"stats": [True, True, False]},
     "events": {"events_max": [0, 100, 1000]},
 }  # fmt: skip
 ONLY = os.environ.get("JQ_MODEL_FEATURES")  # these, all of them
@@ -152,19 +152,6 @@ class MoreGenerator:
 
     # ---- operations ----
 
-    def depend(self):
-        fields = {"id": self.job("queued", "scheduled", "blocked")[0]}
-        if self.chance(0.6):
-            fields["add"] = self.dependencies(0)
-        job = self.driver.model.jobs.get(self.driver.names.get(fields["id"]))
-        if job and job.depends and self.chance(0.6):
-            some = self.rng.sample(job.depends, self.rng.randint(1, len(job.depends)))
-            fields["remove"] = [self.label(id, "job") for id in some]
-            fields["add"] = [id for id in fields.get("add", ()) if id not in fields["remove"]]
-        if self.chance(0.4):
-            fields["if_failed"] = self.rng.choice(self.policies)
-        return {field: value for field, value in fields.items() if value}
-
     def change(self):
         jobs = []
         states = self.rng.choice((["queued", "scheduled", "blocked", "retrying"], ["running"], STATES))
@@ -223,27 +210,18 @@ class MoreGenerator:
         else:
             fields = {"id": self.rng.choice(SCHEDULES), **self.timing()}
         fields |= self.some_of({
-            "limit": (0.2, (1, 2, 5)), "catch_up": (0.6, ("one", "all", "all", "none")),
-            "backlog": (0.5, (1, 3, 150)), "paused": (0.25, (True, False)), "declared": (0.2, ("one", "two")),
-            "start": (0.15, (self.moment_s(-20), self.moment_s(3))),
-            "end": (0.15, (self.moment_s(5), self.moment_s(90))),
+            "catch_up": (0.4, (True, False)), "paused": (0.25, (True, False)), "declared": (0.2, ("one", "two")),
         })  # fmt: skip
         job = self.new_job()
         self.add_more(job, 0)
         job = {k: v for k, v in job.items() if k not in ("run_at", "depends", "if_failed", "if_exists")}
         return {**fields, "job": job, "argument": self.rng.choice(self.arguments)}
 
-    def moment_s(self, seconds):
-        return self.driver.model.now // 1000 + seconds
-
     def timing(self):
         if self.chance(0.6):
-            every = self.rng.choice((0.1, 1, 1, 7, 60, 3600))
-            return {"every": every} | ({"offset": every / 2} if self.chance(0.3) else {})
+            return {"every": self.rng.choice((0.1, 1, 1, 7, 60, 3600))}
         fields = {"cron": self.rng.choice(CRONS)}
-        if self.chance(0.4):
-            fields["utc_offset"] = self.rng.choice((540, -90, 1440, 1))
-        elif self.chance(0.5):
+        if self.chance(0.5):
             fields["timezone"], fields["tz"] = self.rng.choice(ZONES)
         return fields
 
@@ -251,7 +229,6 @@ class MoreGenerator:
         names = [
             name for name in self.settings if name.startswith(("retry_", "result_", "done_", "error_", "cancelled_"))
         ]
-        names += ["lease_grace"] if "limits" in self.features else []
         own = list(self.driver.model.queues.own_settings.get(queue := self.rng.choice(self.queues_used), ()))
         fields = {"name": queue}
         if self.chance(0.7):
@@ -267,6 +244,6 @@ class MoreGenerator:
             yield schedule.next_ms or 0
         for job in model.jobs.values():
             if job.status == "running":
-                yield model.clock.handed_on_ms(job)
+                yield job.due_ms
         for key in model.arrival.keys.values():
             yield key.until_ms or 0

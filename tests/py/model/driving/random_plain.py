@@ -26,7 +26,7 @@ VALUES = {
 WAYS = {
     "retry": ("ids queue", "where count queue"), "discard": ("ids", "where count"), "tags": ("top", "count"),
     "constraints": ("ids", "count"), "queues": ("names", "count"),
-    "schedules": ("ids next runs", "count next runs"), "jobs": ("where newest brief count", "where recent brief count"),
+    "schedules": ("ids next runs", "count next runs"), "jobs": ("where newest brief count",),
     "stats": ("by queue name from_ms to_ms series brief",),
     "kick": ("ids delay", "where count delay"),
 }  # fmt: skip

@@ -16,10 +16,10 @@ class Clock(Part):
         if 0 <= self.now - self.ran_ms < 1000:
             return
         ttl_ms = ms(self.settings["worker_ttl"])
-        ends = [(job.due_ms, self.handed_on_ms(job)) for job in self.jobs.values() if job.status == "running"]
+        ends = [job.due_ms for job in self.jobs.values() if job.status == "running"]
         seen = [worker.seen_ms for worker in self.workers.registered.values() if worker.seen_ms != worker.excused_ms]
-        ends += [(seen_ms + ttl_ms,) * 2 for seen_ms in seen]
-        is_late = any(self.ran_ms <= end_ms and over_ms < self.now - 1000 for end_ms, over_ms in ends)
+        ends += [seen_ms + ttl_ms for seen_ms in seen]
+        is_late = any(self.ran_ms <= end_ms < self.now - 1000 for end_ms in ends)
         if self.ran_ms - self.awake_ms >= 60_000 and is_late:
             begin, passed = self.ran_ms, self.now - self.ran_ms
             self.stood = (begin, self.now)
@@ -48,16 +48,11 @@ class Clock(Part):
         return [w for w in self.workers.registered.values() if w.seen_ms + ms(self.settings["worker_ttl"]) <= self.now]
 
     def is_due(self, job):
-        if job.status == "running":
-            return self.handed_on_ms(job) <= self.now
         if job.status in WAITING and self.has_expired(job):
             return True
         if job.status == "blocked":
             return self.links.is_due(job)
-        return job.status in ("scheduled", "retrying") and job.due_ms <= self.now
-
-    def handed_on_ms(self, job):
-        return job.due_ms + ms(self.queues.setting(job.queue, "lease_grace"))
+        return job.status in ("scheduled", "retrying", "running") and job.due_ms <= self.now
 
     def has_expired(self, job):
         return job.attempt == 0 and job.expires_ms is not None and job.expires_ms <= self.now
@@ -131,7 +126,7 @@ class Clock(Part):
         moments = [*also, *self.links.moments(), *self.schedules.moments()]
         for job in self.jobs.values():
             if job.due_ms is not None:
-                moments.append(self.handed_on_ms(job) if job.status == "running" else job.due_ms)
+                moments.append(job.due_ms)
             if job.attempt == 0 and job.expires_ms is not None and job.status in WAITING:
                 moments.append(job.expires_ms)
         for worker in self.workers.registered.values():

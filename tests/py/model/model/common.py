@@ -10,7 +10,7 @@ DEFAULTS = {
     "retry_base": 1, "retry_cap": 3600, "retry_jitter": 0.1, "result_ttl": 3600, "result_grace": 60,
     "request_ttl": 600, "done_ttl": 86400, "done_max": 10000, "error_ttl": 2592000, "error_max": 10000,
     "cancelled_ttl": 86400, "cancelled_max": 10000, "cancel_running": True, "worker_ttl": 30,
-    "lease_grace": 0, "events_max": 0, "stats": True, "trail_max": 10000,
+    "events_max": 0, "stats": True, "trail_max": 10000,
     "late_after": 10,
 }  # fmt: skip
 WEBHOOKS = "jq.webhooks"  # the queue of notifications

@@ -8,7 +8,7 @@ NAMES = {
 }  # fmt: skip
 MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
-RANGES = [(0, 59), (0, 59), (0, 23), (1, 31), (1, 12), (0, 7)]
+RANGES = [(0, 59), (0, 23), (1, 31), (1, 12), (0, 7)]
 # By name, and as rules.
 ZONES = (
     ("Europe/Berlin", "CET-1CEST,M3.5.0,M10.5.0/3"),
@@ -40,42 +40,38 @@ def values(field, least, most):
 
 
 class Cron:
-    """`zone` is a tzinfo, or minutes ahead of UTC."""
-
-    def __init__(self, text, zone=0):
-        fields = NAMES.get(text.lower(), text).split()
-        self.fields = fields if len(fields) == 6 else ["0", *fields]
+    def __init__(self, text, zone=UTC):
+        self.fields = NAMES.get(text.lower(), text).split()
         sets = [values(field, *of) for field, of in zip(self.fields, RANGES, strict=True)]
-        self.seconds, self.minutes, self.hours, self.days, self.months, self.weekdays = sets
+        self.minutes, self.hours, self.days, self.months, self.weekdays = sets
         if 7 in self.weekdays:
             self.weekdays.add(0)
         self.zone = zone
-        self.has_given_times = not any(field.startswith("*") for field in self.fields[1:3])
+        self.has_given_times = not any(field.startswith("*") for field in self.fields[:2])
 
     def clock(self, at):
         """What clocks show then."""
-        shown = at + timedelta(minutes=self.zone) if isinstance(self.zone, int) else at.astimezone(self.zone)
-        return shown.replace(tzinfo=None)
+        return at.astimezone(self.zone).replace(tzinfo=None)
 
     def is_day(self, day):
         fits = day.day in self.days, (day.weekday() + 1) % 7 in self.weekdays
-        both_restricted = not self.fields[3].startswith("*") and not self.fields[5].startswith("*")
+        both_restricted = not self.fields[2].startswith("*") and not self.fields[4].startswith("*")
         return day.month in self.months and (any(fits) if both_restricted else all(fits))
 
     def fits(self, local):
         return local.minute in self.minutes and local.hour in self.hours and self.is_day(local)
 
-    def within(self, minute):
-        """The moments of this minute, which is of UTC."""
-        clock, found = self.clock(minute), set()
+    def is_moment(self, minute):
+        """Whether this minute, which is of UTC, is one."""
+        clock = self.clock(minute)
         if self.fits(clock) and not (self.has_given_times and clock.fold):
-            found = {minute + timedelta(seconds=second) for second in self.seconds}
+            return True
         skipped = self.clock(minute - MINUTE).replace(fold=0) + MINUTE if self.has_given_times else clock
         while skipped < clock:
             if self.fits(skipped):
-                found.add(minute)
+                return True
             skipped += MINUTE
-        return sorted(round(at.timestamp() * 1000) for at in found)
+        return False
 
     def after(self, moment_ms):
         """The first moment after this one, or None."""
@@ -92,8 +88,7 @@ class Cron:
                 if not any((clock + n * MINUTE).hour in self.hours for n in (-60, 0, 60, 119)):
                     minute = hour + timedelta(hours=1)
                     continue
-            for at_ms in self.within(minute):
-                if at_ms > moment_ms:
-                    return at_ms
+            if (at_ms := round(minute.timestamp() * 1000)) > moment_ms and self.is_moment(minute):
+                return at_ms
             minute += MINUTE
         return None

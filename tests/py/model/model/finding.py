@@ -14,7 +14,6 @@ from model.common import (
     Refused,
     accepted,
     expect,
-    ms,
     refuse,
     same,
     there,
@@ -30,16 +29,14 @@ def is_in(state, wanted):
 
 
 class Finding(Part):
-    def found(self, where, newest=False, recent=False):
+    def found(self, where, newest=False):
         """The jobs that a listing gives, in order."""
         jobs = [job for job in self.jobs.values() if self.is_found(job, where)]
-        turn = -1 if newest or recent else 1
+        turn = -1 if newest else 1
         if "tag" in where:
             return sorted(jobs, key=lambda j: j.id)[::turn]
         if "group" in where:
             return sorted(jobs, key=lambda j: (j.ended_ms, j.id))[::turn]
-        if recent:
-            return sorted(jobs, key=self.rank_in_all)
         places = sorted({self.endpoint_of(job) for job in jobs})
         of_place = [[job for job in jobs if self.endpoint_of(job) == place] for place in places]
         return [job for some in of_place for job in sorted(some, key=self.rank_in_state)[::turn]]
@@ -54,19 +51,6 @@ class Finding(Part):
         if job.status in ENDED:
             return (job.result_until_ms if self.life.has_result(job) else job.ended_ms), job.id
         return (0, job.id) if job.status == "blocked" else (job.due_ms, job.id)
-
-    def rank_in_all(self, job):
-        """What runs, then what ended, the latest first; then what waits. Of a result that is kept it is known until
-        when, and from that when it ended, unless it was read."""
-        section = ("running", *ENDED, "retrying", "queued", "scheduled", "blocked").index(job.status)
-        if job.status in ENDED:
-            kept = self.life.has_result(job)
-            ttl = ms(self.queues.setting(job.queue, "result_ttl"))
-            at, section = (job.result_until_ms - ttl if kept else job.ended_ms), 1
-        else:
-            at, _ = self.rank_in_state(job)
-        turn = -1 if section <= 1 else 1
-        return section, turn * at, turn * int(job.id, 16)
 
     def is_found(self, job, where):
         equal = all(where.get(field, getattr(job, field)) == getattr(job, field) for field in ("queue", "name"))
@@ -98,21 +82,19 @@ class Finding(Part):
         """What the engine says about failures of its own finding is its own choice."""
         return (self.engine.look(job.id) or {}).get("message", "") if job.message is SOME_TEXT else job.message or ""
 
-    def tied(self, id, recent):
+    def tied(self, id):
         """Where results whose time is over may still be stored, or are for dependents, the order of done jobs is not
         known."""
         job = self.jobs[id]
-        if recent and job.status in ENDED:
-            return "ended"
         return (job.queue, "done") if job.status == "done" else id
 
-    def list_jobs(self, reply, where=None, newest=False, recent=False, brief=False, count=None):
+    def list_jobs(self, reply, where=None, newest=False, brief=False, count=None):
         accepted(reply)
-        expected = self.found(where or {}, newest, recent)
+        expected = self.found(where or {}, newest)
         shown = [doc["id"] for doc in reply]
         wanted = [job.id for job in expected if not job.may_be_gone or job.id in shown]
         if any(job.result is not None and self.now >= job.result_until_ms for job in expected):
-            shown, wanted = ([self.tied(id, recent) for id in ids] for ids in (shown, wanted))
+            shown, wanted = ([self.tied(id) for id in ids] for ids in (shown, wanted))
         same(shown, wanted, "jobs")
         for doc in reply:
             job = self.jobs[doc["id"]]

@@ -64,7 +64,6 @@ class Job:
     again_ms: int = 0  # when it became ready again, after an attempt
     waits_for: set = field(default_factory=set)
     may_start_ms: int = 0  # of a blocked job, once it is free
-    if_failed_changed: bool = False
     is_doomed: bool | None = False  # to be cancelled by a sweep; None: maybe
     has_other_facts: bool = False  # than when it became ready: constraints look anew when it waits again
     events: list = field(default_factory=list)  # its history

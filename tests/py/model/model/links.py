@@ -84,8 +84,6 @@ class Links(Part):
             return {"wait"} | self.says_of(job, self.ran_again.get(id))
         state = other.status if other else self.ended_as.get(id, "done")
         told = SAYS[job.if_failed]
-        if job.if_failed_changed and state not in OVER and (not other or other.may_be_gone):
-            return {"go", "wait", told}
         if state in OVER or job.if_failed == "run":
             return {"go"}
         return {told} if other and not other.may_be_gone else {told, "go"}
@@ -267,39 +265,6 @@ class Links(Part):
             dependent.is_doomed = dependent.is_doomed or is_doomed
 
     # ---- operations ----
-
-    def depend(self, reply, id, add=(), remove=(), if_failed=None):
-        job = self.life.named(reply, id)
-        errors = []
-        if job.status not in ("queued", "scheduled", "blocked") or job.attempt:
-            errors.append(("CONFLICT", "id"))
-        paths = [f"add[{i}]" for i in range(len(add))]
-        errors += [("NOTFOUND", at) for at, other in zip(paths, add, strict=True) if self.is_unknown(other, reply, at)]
-        errors += [("INVALID", at) for at, other in zip(paths, add, strict=True) if other in remove]
-        depends = list(dict.fromkeys([*(d for d in job.depends or [] if d not in remove), *add]))
-        if len(depends) > MOST:
-            errors.append(("INVALID", "add"))
-        errors += [("CONFLICT", f"add[{i}]") for i, other in enumerate(add) if self.leads_to(other, id)]
-        refuse(reply, *errors)
-        accepted(reply)
-        if job.waits_for & self.dooming & set(remove):  # taken out in time, unless there is another such
-            job.is_doomed = None if (job.waits_for - set(remove)) & self.dooming else False
-        job.if_failed_changed = job.if_failed_changed or if_failed is not None
-        job.depends, job.if_failed = depends or None, if_failed or job.if_failed or "wait"
-        self.needs_no_results(job, remove)
-        self.needs_results(job, add)
-        waits = [d for d in depends if d in job.waits_for or d in add]
-        start_ms = job.may_start_ms if job.status == "blocked" else job.due_ms or 0
-        self.wait_anew(job, waits, start_ms)
-        same(reply, job.status, "depend")
-
-    def wait_anew(self, job, waits, start_ms):
-        if job.status != "blocked" and all(self.says(job, id) == {"go"} for id in waits):
-            return
-        before = job.status
-        self.wait_for(job, waits, start_ms, event=None)
-        if before == "blocked" and job.status in ("queued", "scheduled"):
-            job.ready_ms = (self.engine.look(job.id) or {}).get("ready_ms")
 
     def leads_to(self, id, target):
         """Whether a job waits for the target, itself or through others."""

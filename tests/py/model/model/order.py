@@ -12,6 +12,7 @@ from model.part import Part
 
 DAY_MS = 86_400_000
 SIGHT = 100  # jobs of a queue among which those are looked for whose name is not refused
+LATE = object()  # in front of keys that a sweep may not have come to
 MOST_EXPIRED = 100  # a pick or assign that met more goes on in the next call
 
 
@@ -133,6 +134,14 @@ class Order(Part):
                 unsure[facts] = limits.unsure_keys(job)
         return [(job, unsure[facts]) for job in waiting if (facts := limits.facts_of(job)) in unsure]
 
+    def may_start(self, queues=ALL):
+        """The same where a sweep left some: keys that time has opened since the last whole one may be shut to it."""
+        late = self.sleepers.opened_by_time
+        return [
+            (job, unsure | ({(LATE, self.limits.names_of(job))} if job.id in late else set()))
+            for job, unsure in self.startable(queues)
+        ]
+
     def note_start(self, found, started, under):
         """Makes of what was `startable`, by id, what is so when one of them has started: that takes room under its own
         keys, and makes none."""
@@ -141,11 +150,11 @@ class Order(Part):
         touched = set().union(*(under[name] for name in limits.names_of(started))) & found.keys()
         holders = limits.holders() if touched else {}
         for id in touched:
-            job, _ = found[id]
+            job, unsure = found[id]
             if limits.is_held(job, holders):
                 del found[id]
             else:
-                found[id] = job, limits.unsure_keys(job)
+                found[id] = job, limits.unsure_keys(job) | {key for key in unsure if key[0] is LATE}
 
     def under_keys(self, found):
         """(constraint id, key) -> ids of the jobs under it, of those that are `startable`."""
@@ -248,7 +257,7 @@ class Order(Part):
     def follow(self, taken, queues, order, worker, without=()):
         """Starts the picked jobs one by one; yields each when it has started."""
         turns = set(range(len(entries(queues))))
-        startable = self.startable(queues) if taken else []
+        startable = self.may_start(queues) if taken else []
         found, under = {job.id: (job, unsure) for job, unsure in startable}, self.under_keys(startable)
         for job in taken:
             turns = self.take(job, found.values(), queues, order, turns, without)

@@ -29,12 +29,11 @@ class Outcomes(Part):
 
     def beat(self, job, answer, notes, blobs):
         left = self.life.lease_end(job) - self.now
-        if job.max_runtime is not None and left <= 0 and self.is_over(job, answer):
+        if left <= 0:
             same(answer, "LOST", "heartbeat of a job that ran for max_runtime")
             return self.life.fail(job, "lapse", "timeout", message=SOME_TEXT)
-        if left > 0:  # else there is nothing to renew
-            job.due_ms = self.life.lease_end(job)
-        same(max(0, answer), max(0, left), "heartbeat")
+        job.due_ms = self.life.lease_end(job)
+        same(answer, left, "heartbeat")
         self.note(job, notes, blobs)
 
     def note(self, job, notes, blobs):
@@ -45,11 +44,6 @@ class Outcomes(Part):
             self.trace.publish(job, told)
         if "argument" in notes:
             job.argument, job.has_other_facts = blobs[notes["argument"]], True
-
-    def is_over(self, job, answer):
-        """Within the grace there is nothing to renew, and nothing lost."""
-        due_ms = job.started_ms + ms(job.max_runtime)
-        return due_ms + ms(self.queues.setting(job.queue, "lease_grace")) <= self.now or answer == "LOST"
 
     # ---- finish ----
 
@@ -132,7 +126,7 @@ class Outcomes(Part):
             return self.life.fail(job, "failure", "other", False, SOME_TEXT, finished_at=finished_at)
         if checkpoint:
             job.argument, job.has_other_facts = blob, True
-        before, job.depends, job.if_failed, job.if_failed_changed = job.depends or (), depends, if_failed, False
+        before, job.depends, job.if_failed = job.depends or (), depends, if_failed
         links.needs_results(job, depends)
         links.needs_no_results(job, [id for id in before if id not in depends])
         links.wait_for(job, depends, 0, event="blocked")

@@ -9,8 +9,8 @@ from model.part import Part
 
 RECENT_MS = 60_000
 MOST_RUNS = 20
-TIMING = ("every", "offset", "cron", "utc_offset", "tz", "start")
-DEFAULTS = {"offset": 0, "utc_offset": 0, "catch_up": "one", "backlog": 100, "paused": False}
+TIMING = ("every", "cron", "tz")
+DEFAULTS = {"catch_up": True, "paused": False}
 
 
 @dataclass
@@ -26,52 +26,24 @@ class Schedule:
     runs: list = field(default_factory=list)  # ids of its last jobs, the latest first
 
     def __post_init__(self):
-        zone = ZoneInfo(self.given["timezone"]) if "timezone" in self.given else self.given.get("utc_offset", 0)
+        zone = ZoneInfo(self.given.get("timezone", "UTC"))
         self.cron = Cron(self.given["cron"], zone) if "cron" in self.given else None
         self.every_ms = ms(self.given.get("every", 0))
-        self.end_ms = ms(self.given["end"]) if "end" in self.given else float("inf")
         self.is_paused = self.given.get("paused", False)
         self.declared = self.given.pop("declared", None)  # what tells a program's declaration
-        self.catch_up = self.given.get("catch_up", "one")
 
     @property
     def timing(self):
-        return [self.given.get(field, DEFAULTS.get(field)) for field in TIMING]
-
-    def left(self):
-        return self.given.get("limit", float("inf")) - self.made
+        return [self.given.get(field) for field in TIMING]
 
     def after(self, moment_ms):
         """The first moment after this one; None if there is none."""
-        since_ms = max(moment_ms, ms(self.given.get("start", 0)) - 1)
-        if self.left() <= 0:
-            return None
-        if self.cron:
-            found = self.cron.after(since_ms)
-        else:
-            offset_ms = ms(self.given.get("offset", 0))
-            found = offset_ms + ((since_ms - offset_ms) // self.every_ms + 1) * self.every_ms
-        return found if found is not None and found <= self.end_ms else None
-
-    def passed(self, now):
-        """The moments since the last sweep, as far as they may be of interest."""
-        if self.every_ms:
-            return list(range(self.next_ms, min(now, self.end_ms) + 1, self.every_ms)[-1000:])
-        found = [self.next_ms]
-        while (following := self.after(found[-1])) is not None and following <= now:
-            found.append(following)
-        return found
+        return self.cron.after(moment_ms) if self.cron else (moment_ms // self.every_ms + 1) * self.every_ms
 
     def wanted(self, now):
-        """Those of them that get a job."""
-        passed = self.passed(now)
-        if self.catch_up == "all":
-            passed = passed[-self.given.get("backlog", 100) :]
-        else:
-            passed = passed[-1:]
-            if self.catch_up == "none" and now - passed[0] > RECENT_MS:
-                return []
-        return passed[: min(len(passed), self.left())]
+        """The moment that gets a job, of those that passed since the last sweep."""
+        is_missed = not self.given.get("catch_up", True) and now - self.next_ms > RECENT_MS
+        return [] if is_missed else [self.next_ms]
 
 
 class Schedules(Part):
@@ -137,9 +109,8 @@ class Schedules(Part):
         same(made, [moment for moment in wanted if moment in made], f"jobs of a schedule at {self.now}")
         schedule.made += len(made)
         doc = self.engine.look_at_schedule(schedule.id) if left_some else {}
-        if left_some and doc.get("next_ms") in (schedule.next_ms, *schedule.passed(self.now)):
-            schedule.next_ms = doc["next_ms"]
-            wanted = [moment for moment in wanted if moment < schedule.next_ms]
+        if left_some and doc.get("next_ms") == schedule.next_ms:
+            wanted = []
         else:
             schedule.next_ms = schedule.after(self.now)
         if len(made) < len(wanted):
@@ -188,8 +159,6 @@ class Schedules(Part):
         timing = Schedule(id, given, job, argument)
         if timing.cron and timing.cron.after(self.now) is None:
             raise Refused("INVALID", "cron")
-        if given.get("end", float("inf")) < given.get("start", 0):
-            raise Refused("INVALID", "end")
         accepted(reply)
         new, old = timing, self.defined.get(id)
         if old and new.declared and old.declared == new.declared:
@@ -201,9 +170,8 @@ class Schedules(Part):
             new.declared = new.declared or old.declared
             new.made, new.last_ms, new.last_id, new.runs = old.made, old.last_ms, old.last_id, old.runs
         new.next_ms = new.after(self.now)
-        keeps = old and old.timing == new.timing and not old.is_paused and old.next_ms is not None
-        if keeps and new.left() > 0:
-            new.next_ms = old.next_ms if old.next_ms <= new.end_ms else None
+        if old and old.timing == new.timing and not old.is_paused and old.next_ms is not None:
+            new.next_ms = old.next_ms
         self.defined[id] = new
         if "unique" in job:
             self.keys.add(job["unique"])
@@ -252,7 +220,7 @@ class Schedules(Part):
         if schedule.is_paused:
             return same(shown, [], "next moments of a schedule that is paused")
         firsts = {schedule.next_ms, schedule.after(self.now)}
-        lists = [self.moments_from(schedule, first, min(count, schedule.left())) for first in firsts]
+        lists = [self.moments_from(schedule, first, count) for first in firsts]
         expect(shown in lists, "next moments of a schedule", shown, lists)
 
     def moments_from(self, schedule, first, count):

@@ -82,7 +82,7 @@ class Sleepers(Part):
         else:
             openings = self.limits.openings(queues, lambda job: job.name not in channel.without)
         jobs = [j for j in self.jobs.values() if j.due_ms is not None and self.life.is_open(j, queues)]
-        moments = [self.clock.handed_on_ms(j) if j.status == "running" else j.due_ms for j in jobs]
+        moments = [job.due_ms for job in jobs]
         moments += openings + self.schedules.moments_for(queues)
         return min(moments, default=float("inf"))
 

@@ -25,6 +25,8 @@ class Work(Part):
         self.workers.picks_without(worker, without)
         until_ms, answer = self.requests.get(("pick", request), (0, []))
         if answer and (self.now < until_ms or self.is_repeat(reply, answer)):
+            if self.workers.is_quiet(worker) and len(reply) == 1:  # who gets nothing may as well sleep
+                reply = [0]
             return self.picked_again(reply, answer)
         self.sleepers.gets_up(worker, wait)
         self.clock.come_by()

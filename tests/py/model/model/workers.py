@@ -207,7 +207,7 @@ class Workers(Part):
         # Which job a fair queue gives to who does not take all of its jobs is not said.
         is_free = bool(self.order.fair) and any(w.refused for w in takers)
         is_best = False
-        for jobs in self.order.worlds(self.order.startable(ALL), job):
+        for jobs in self.order.worlds(self.order.may_start(), job):
             is_best = is_best or (is_free and job in jobs)
             for sight in (self.order.known, self.order.in_sight):
                 nexts = [

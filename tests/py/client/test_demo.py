@@ -1,0 +1,64 @@
+"""The demo tells the truth, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from processes import Process
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+def left_over() -> list[str]:
+    """Processes of a demo that still run."""
+    commands = []
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            commands.append(place.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+        except OSError:
+            continue
+    return [command for command in commands if "jq-demo-" in command]
+
+
+@pytest.mark.faults
+def test_it_holds_and_leaves_nothing_behind() -> None:
+    before = left_over()
+    with Process("demo", folder=EXAMPLES) as demo:
+        assert demo.ends(280) == 0, demo.text
+        assert "nothing was finished twice" in demo.text
+        assert "kill -9" in demo.text
+        assert re.search(r"wait\? \w+ of 'globex' has 4 running, of 4", demo.text)
+    assert left_over() == before
+
+
+@pytest.mark.faults
+def test_ctrl_c_stops_all_it_started() -> None:
+    before = left_over()
+    with Process("demo", folder=EXAMPLES, ready="two workers") as demo:
+        demo.signal(signal.SIGINT)
+        assert demo.ends() == 130
+    assert left_over() == before
+
+
+def test_it_finds_what_is_wrong() -> None:
+    check_limit = runpy.run_path(str(EXAMPLES / "demo.py"))["check_limit"]
+
+    def reports(customer: str, count: int, at_once: int) -> list[dict[str, Any]]:
+        return [
+            {"argument": {"customer": customer}, "attempt": 1, "created_ms": 0}
+            | {"started_ms": at // at_once * 1000, "ended_ms": at // at_once * 1000 + 1000}
+            for at in range(count)
+        ]
+
+    assert list(check_limit(reports("globex", 40, 4) + reports("x", 4, 4))) == []
+    assert list(check_limit(reports("globex", 40, 5) + reports("x", 4, 4))) == [
+        "globex had 5 reports running at once, 4 are allowed"
+    ]
+    [unfair] = check_limit(reports("globex", 40, 4) + reports("x", 40, 4))
+    assert unfair.startswith("others waited up to 9.00 s")
