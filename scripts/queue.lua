@@ -5,7 +5,7 @@
 -- @arg    name         queue
 -- @arg    paused       flag?            a paused queue takes jobs and starts none
 -- @arg    max_waiting  integer? 0..4294967295  limit of waiting jobs; 0: none
--- @arg    fair         Fair?           levels: the values of a path take turns
+-- @arg    fair         Fair?           the values of a path take turns; {}: no more
 -- @arg    set          OwnSettings?     settings of its own
 -- @arg    unset        list<text>? 0..100  settings to reset to the namespace's
 -- @arg    known        flag? = false    only a queue that is there: NOTFOUND otherwise
@@ -29,7 +29,7 @@ local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
 local spec = arguments.spec(HEAD)
-local levels = fairness.parse(spec.fair)
+local fair = fairness.parse(spec.fair)
 local own_set, own_unset = settingspec.parse(spec, true)
 
 local queue = queues.load(spec.name)
@@ -53,8 +53,8 @@ elseif spec.paused == false and queue[queues.PAUSED] ~= 0 then
     queue[queues.REOPENED] = true
   end
 end
-if levels then
-  fairness.set(queue, levels)
+if fair then
+  fairness.set(queue, fair)
 end
 if spec.set or spec.unset then
   local values = settings.own(queue)
@@ -67,7 +67,7 @@ if spec.set or spec.unset then
   settings.save_own(queue, values)
   queues.recheck_due(queue)
 end
-if spec.paused ~= nil or spec.max_waiting or levels or spec.set or spec.unset then -- otherwise it only reads
+if spec.paused ~= nil or spec.max_waiting or fair or spec.set or spec.unset then -- otherwise it only reads
   trail.note("queue", spec.name, spec)
 end
 transition.commit()

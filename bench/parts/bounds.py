@@ -130,7 +130,7 @@ def _(jq: Hostile) -> None:
 
 @row("pick of 1000 of a fair queue")
 def _(jq: Hostile) -> None:
-    jq.call("queue", {"name": NAME, "fair": [{"by": "argument"}]})
+    jq.call("queue", {"name": NAME, "fair": {"by": "argument"}})
     jq.with_keys()
     jq.picks()
 

@@ -55,17 +55,16 @@ M.LIMIT = NAMESPACE .. ":limit:" -- + number, string: limits and live count (mod
 M.KEY = NAMESPACE .. ":key:" -- + key, string: what it has in use (module limits.keyrecord)
 M.KEYS_OF = NAMESPACE .. ":keys:" -- + number, zset, scores 0: values of the keys in use
 M.STARTS = NAMESPACE .. ":starts:" -- + key, list: moments and costs of starts in the window
-M.PARKED = NAMESPACE .. ":parked:" -- + length of key + ":" + key + "-" or "!" + queue, zset: lanes that it holds
+M.PARKED = NAMESPACE .. ":parked:" -- + length of key + ":" + key + queue, zset: lanes that it holds
 M.SENT = NAMESPACE .. ":sent:" -- + fair queue, set: keys that sent lanes back to it
 M.OPENING = NAMESPACE .. ":opening" -- zset: keys by when to check them
 M.LANE = NAMESPACE .. ":lane:" -- + lane, zset: its jobs by priority
 -- + queue, zset: lanes that may start, or groups of a fair queue (module limits.lane_index)
 M.LANES = NAMESPACE .. ":lanes:"
 M.GROUP = NAMESPACE .. ":group:" -- + group + ":" + index, zset: what an index of lanes has of a group
--- + priority + ":" + "q" queue or "g" group, zset: clock and finishes (module limits.lane_index)
-M.TURNS = NAMESPACE .. ":turns:"
+M.TURNS = NAMESPACE .. ":turns:" -- + priority + ":" + queue, zset: clock and finishes (module limits.lane_index)
 M.FAIR = NAMESPACE .. ":fair:" -- + queue, string: by what it is shared
-M.WEIGHTS = NAMESPACE .. ":weights:" -- + queue, hash: level and value -> weight
+M.WEIGHTS = NAMESPACE .. ":weights:" -- + queue, hash: value -> weight
 M.WALK = NAMESPACE .. ":walk:" -- + queue, string: how far its waiting jobs were placed (module life.placement)
 M.CHANGES = NAMESPACE .. ":changes" -- hash: number of a constraint -> key looked at last (module limits.rollout)
 M.IMPORT = NAMESPACE .. ":import" -- string: what is being imported, or was (module upkeep.importing)

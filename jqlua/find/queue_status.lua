@@ -7,6 +7,7 @@ local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local members = require "jqlua.queue.members"
 local oldest = require "jqlua.queue.oldest"
+local placement = require "jqlua.life.placement"
 local queues = require "jqlua.queue.queues"
 local served = require "jqlua.find.served"
 local settings = require "jqlua.settings.settings"
@@ -97,26 +98,18 @@ local function add_status(queue, shown, minutes, first)
 end
 
 --- By what the queue is shared fairly.
----@return table[]? levels {by, weights?}; nil if it is not
+---@return table? fair {by, weights?}; nil if it is not
 local function fair_of(queue)
-  local raw = redis.call("GET", keys.FAIR .. queue[queues.NAME])
-  if not raw then
+  local by = placement.fairness(queue).t
+  if not by then
     return nil
   end
-  local levels = {}
-  for i, level in ipairs(cmsgpack.unpack(raw).l) do
-    levels[i] = { by = level.t }
-  end
-  if not levels[1] then
-    return nil
-  end
-  local weights = redis.call("HGETALL", keys.WEIGHTS .. queue[queues.NAME])
+  local fair, weights = { by = by }, redis.call("HGETALL", keys.WEIGHTS .. queue[queues.NAME])
   for i = 1, #weights, 2 do
-    local level = levels[tonumber(weights[i]:sub(1, 1))]
-    level.weights = level.weights or {}
-    level.weights[weights[i]:sub(2)] = tonumber(weights[i + 1])
+    fair.weights = fair.weights or {}
+    fair.weights[weights[i]] = tonumber(weights[i + 1])
   end
-  return levels
+  return fair
 end
 
 ---@return table document

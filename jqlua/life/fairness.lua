@@ -1,4 +1,4 @@
--- Fair sharing of a queue: parses and sets its levels.
+-- Fair sharing of a queue: parses and sets by what.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local fields = require "jqlua.base.fields"
@@ -13,12 +13,11 @@ local M = {}
 
 local call = redis.call
 
-local MOST_LEVELS = 3
 local MOST_WEIGHTS = 1000
 local WEIGHTS = "a map from at most 1000 texts to weights"
 
 local WEIGHT = { "number", 0.001, 1000 }
-local LEVEL = { by = { "path", required = true }, weights = { "weights" } }
+local FAIR = { by = { "path", required = true }, weights = { "weights" } }
 
 local function check_weights(weights, path)
   check.refuse(type(weights) ~= "table" and check.problem(path, WEIGHTS, weights))
@@ -33,63 +32,43 @@ local function check_weights(weights, path)
 end
 
 --- Checks the field `fair`.
----@return table? levels {b path, t path as given, w weights?}
+---@return table? fair {b path, t path as given, w weights?}; empty: no more
 function M.parse(value)
   if value == nil then
     return nil
   end
-  check.refuse(not check.is_list(value, 0, MOST_LEVELS)
-    and check.problem("fair", "a list of up to " .. MOST_LEVELS .. " levels {by, weights?}", value))
-  local levels = {}
-  for i, level in ipairs(value) do
-    local path = "fair[" .. i - 1 .. "]"
-    fields.check(level, LEVEL, path)
-    levels[i] = { b = jobpath.parse(level.by, path .. ".by"), t = level.by, w = level.weights }
-    if level.weights ~= nil then
-      check_weights(level.weights, path .. ".weights")
-    end
+  check.refuse(type(value) ~= "table" and check.problem("fair", "a map {by, weights?}", value))
+  if next(value) == nil then
+    return {}
   end
-  return levels
+  fields.check(value, FAIR, "fair")
+  if value.weights ~= nil then
+    check_weights(value.weights, "fair.weights")
+  end
+  return { b = jobpath.parse(value.by, "fair.by"), t = value.by, w = value.weights }
 end
 
-local function same(old, new)
-  if #old ~= #new then
-    return false
-  end
-  for i, level in ipairs(new) do
-    if old[i].t ~= level.t then
-      return false
-    end
-  end
-  return true
-end
-
---- Sets a queue's levels. Waiting jobs are sorted again, unless only weights changed.
-function M.set(queue, levels)
+--- Sets by what a queue is shared. Waiting jobs are sorted again, unless only weights changed.
+function M.set(queue, fair)
   local name = queue[queues.NAME]
-  if not levels[1] and not queues.has(queue, queues.FAIR) then
+  if not fair.b and not queues.has(queue, queues.FAIR) then
     return
   end
   queues.set(queue, queues.FAIR)
   local before = placement.fairness(queue)
-  local is_same = same(before.l, levels)
   call("DEL", keys.WEIGHTS .. name)
-  local packed = {}
-  for i, level in ipairs(levels) do
-    packed[i] = { b = level.b, t = level.t }
-    for value, weight in pairs(level.w or {}) do
-      call("HSET", keys.WEIGHTS .. name, i .. constraints.shorten("s" .. value):sub(2), string.format("%.17g", weight))
-    end
+  for value, weight in pairs(fair.w or {}) do
+    call("HSET", keys.WEIGHTS .. name, constraints.shorten("s" .. value):sub(2), string.format("%.17g", weight))
   end
-  if is_same then
+  if before.t == fair.t then
     return
   end
   -- Turns may be left from a removed queue of this name.
-  call("SET", keys.FAIR .. name, cmsgpack.pack({ l = packed, g = serial.next() }))
+  call("SET", keys.FAIR .. name, cmsgpack.pack({ b = fair.b, t = fair.t, g = serial.next() }))
   queues.set(queue, queues.LANED)
   queues.set(queue, queues.UNSORTED)
   call("DEL", keys.WALK .. name)
-  -- Waiting jobs may have been placed under the old levels.
+  -- Waiting jobs may have been placed by another path.
   if placement.is_settled(queue) then
     return
   end

@@ -29,10 +29,10 @@ local WALK_EVERY_MS = 2
 local MOST_AT_ONCE = 10
 
 --- By what a queue is shared fairly.
----@return table fairness {l levels {b path, t path as given}, g of their own, for the groups}
+---@return table fairness {b path, t path as given; g of its own, for the groups}; without b and t: by nothing
 function M.fairness(queue)
   local raw = queues.has(queue, queues.FAIR) and call("GET", keys.FAIR .. queue[queues.NAME])
-  return raw and cmsgpack.unpack(raw) or { l = {}, g = 0 }
+  return raw and cmsgpack.unpack(raw) or { g = 0 }
 end
 
 --- The units of a job that is to wait, under the present constraints.
@@ -44,19 +44,19 @@ function M.units(job, queue, argument, stores)
   local is_constrained, is_fair = meta.state[meta.VERSION] > 0, queues.has(queue, queues.FAIR)
   local fixed = is_constrained and constraints.fixed(name, job[jobs.NAME], stores)
   if fixed and not is_fair then
-    fixed.units = fixed.units or job_units.of_need(name, "", {}, fixed.entries)
+    fixed.units = fixed.units or job_units.of_need(name, "", "", fixed.entries)
     return fixed.units
   end
-  local facts, path, groups = constraints.facts(job, argument), "", {}
+  local facts, group, group_value = constraints.facts(job, argument), "", ""
   local entries = fixed and fixed.entries or is_constrained and constraints.entries(job, facts, stores) or {}
   if is_fair then
     local fairness = M.fairness(queue)
-    for i, level in ipairs(fairness.l) do
-      groups[i] = constraints.value(level.b, facts, job)
+    if fairness.b then
+      group_value = constraints.value(fairness.b, facts, job)
+      group = lane_index.group_of(name, fairness.g, group_value)
     end
-    path = lane_index.path_of(name, fairness.g, groups)
   end
-  return job_units.of_need(name, path, groups, entries)
+  return job_units.of_need(name, group, group_value, entries)
 end
 
 --- A lower bound of a queue's ready jobs.
@@ -196,7 +196,7 @@ local function settle(queue, version)
   queue[queues.VERSION] = version
   queue[queues.CHANGED] = true
   queues.clear(queue, queues.UNSORTED)
-  if not M.fairness(queue).l[1] then
+  if not M.fairness(queue).b then
     queues.clear(queue, queues.FAIR)
   end
 end

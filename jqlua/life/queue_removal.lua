@@ -42,7 +42,7 @@ local function forget_lanes(queue)
     if not place then
       break
     end
-    lane_index.remove(index, name, place)
+    lane_index.remove(index, place)
   end
   call("UNLINK", index)
 end

@@ -102,7 +102,7 @@ function M.held_by(key, queues, most)
   local held, left = { lanes = 0, jobs = 0, first = false, is_more = false }, most
   for _, name in ipairs(key.queues) do
     local counted = { lanes = 0, jobs = 0, first = held.first }
-    left = left > 0 and lane_index.count(parking.index(key.name, name), "", left, counted) or 0
+    left = left > 0 and lane_index.count(parking.index(key.name, name), left, counted) or 0
     held.lanes, held.jobs, held.first = held.lanes + counted.lanes, held.jobs + counted.jobs, counted.first
     if queues and counted.jobs > 0 then
       tally.add(queues, name, counted.jobs)

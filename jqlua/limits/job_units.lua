@@ -1,6 +1,6 @@
 -- Units: the section of a job's record that says in which lane it waits, or which keys' units it has while it runs.
 --
--- Jobs that wait under the same keys of constraints, in the same groups of a fair queue, are held or free
+-- Jobs that wait under the same keys of constraints, in the same group of a fair queue, are held or free
 -- together: they form a lane. A job takes a unit of each of its keys when it starts, and has it as long as it runs.
 --
 -- In a script, units are a list of the fields below. Decoded sections are cached, so units and their entries are never
@@ -11,8 +11,8 @@ local memory = require "jqlua.base.memory"
 local M = {}
 
 M.LANE = 1 -- digest of the lane; only valid while the job waits in it
-M.PATH = 2 -- digests of its groups in a fair queue, concatenated, outermost first
-M.GROUPS = 3 -- list of the values of these groups
+M.GROUP = 2 -- digest of its group in a fair queue, or ""
+M.GROUP_VALUE = 3 -- the value that its group has in common
 M.ENTRIES = 4 -- by number
 M.BYTES = 5 -- the section
 
@@ -25,7 +25,7 @@ M.DIGITS = 5 -- the number as text
 local PACKED = 6
 
 local ENTRY = ">I4dI2c0"
-local LANE_AND_GROUPS = ">c20B"
+local LANE_AND_GROUP = ">c20I2c0"
 
 M.DIGEST = 20 -- size of one
 
@@ -62,20 +62,17 @@ end
 
 --- Decodes a section.
 local function decode(section)
-  local lane, count, at = struct.unpack(LANE_AND_GROUPS, section)
-  local groups = {}
-  for i = 1, count do
-    groups[i], at = struct.unpack(">I2c0", section, at)
+  local lane, group_value, at = struct.unpack(LANE_AND_GROUP, section)
+  local group, entries = "", {}
+  if group_value ~= "" then
+    group, at = struct.unpack("c20", section, at)
   end
-  local path = section:sub(at, at + count * M.DIGEST - 1)
-  at = at + count * M.DIGEST
-  local entries = {}
   while at <= #section do
     local number, cost, value, after = struct.unpack(ENTRY, section, at)
     entries[#entries + 1] = entry_of(number, cost, value, section:sub(at, after - 1))
     at = after
   end
-  return memory.keep(known, section, { lane, path, groups, entries, section })
+  return memory.keep(known, section, { lane, group, group_value, entries, section })
 end
 
 ---@param section string not empty
@@ -91,21 +88,17 @@ function M.of(job)
 end
 
 --- A section without its lane.
-local function encode_need(path, groups, entries)
-  local bytes = string.char(#groups)
-  for _, value in ipairs(groups) do
-    bytes = bytes .. struct.pack(">I2c0", #value, value)
-  end
-  bytes = bytes .. path
+local function encode_need(group, group_value, entries)
+  local bytes = struct.pack(">I2c0", #group_value, group_value) .. group
   for _, entry in ipairs(entries) do
     bytes = bytes .. entry[PACKED]
   end
   return bytes
 end
 
---- The digest of a lane: queue, groups and keys.
-local function lane_of(queue_name, path, entries)
-  local parts = { queue_name, path }
+--- The digest of a lane: queue, group and keys.
+local function lane_of(queue_name, group, entries)
+  local parts = { queue_name, group }
   for _, entry in ipairs(entries) do
     parts[#parts + 1] = #entry[M.NAME] .. ":" .. entry[M.NAME]
   end
@@ -113,16 +106,16 @@ local function lane_of(queue_name, path, entries)
 end
 
 --- The units of a job that is to wait in a queue.
----@param path string
----@param groups string[]
+---@param group string
+---@param group_value string
 ---@param entries table[]
 ---@return table units
-function M.of_need(queue_name, path, groups, entries)
-  local need = encode_need(path, groups, entries)
+function M.of_need(queue_name, group, group_value, entries)
+  local need = encode_need(group, group_value, entries)
   local name = "\0" .. queue_name .. "\0" .. need
   local units = known[name]
   if not units then
-    local section = lane_of(queue_name, path, entries) .. need
+    local section = lane_of(queue_name, group, entries) .. need
     units = memory.keep(known, name, M.parse(section))
   end
   return units
@@ -130,7 +123,7 @@ end
 
 --- Whether a job with these units waits in a lane.
 function M.is_laned(units)
-  return units ~= nil and (units[M.ENTRIES][1] ~= nil or units[M.GROUPS][1] ~= nil)
+  return units ~= nil and (units[M.ENTRIES][1] ~= nil or units[M.GROUP] ~= "")
 end
 
 --- Sets or removes a job's units; the caller saves the record.

@@ -42,7 +42,7 @@ function M.join(queue, job)
   batch.add(keys.LANE .. lane, priority, id)
   if not head_id or rank.is_before(priority, id, head_priority, head_id) then
     loaded.lookups[lane] = { priority, id }
-    lane_index.add(queue, priority, id, lane .. units[job_units.PATH])
+    lane_index.add(queue, priority, id, lane, units[job_units.GROUP])
     queue[queues.REOPENED] = true
   else
     queue[queues.REOPENED] = queue[queues.REOPENED] or queues.BEHIND
@@ -53,14 +53,14 @@ end
 --- room is for other lanes. In a fair queue, others of its group may be checked before.
 function M.leave(queue, job)
   local units = job_units.of(job)
-  local lane, path, id = units[job_units.LANE], units[job_units.PATH], job[jobs.ID]
+  local lane, group, id = units[job_units.LANE], units[job_units.GROUP], job[jobs.ID]
   loaded.lookups[lane] = nil
   call("ZREM", lane_index.jobs_key(lane), id)
-  local is_fair = path ~= ""
-  if is_fair and lane_index.withdraw(queue, job[jobs.PRIORITY], id, lane, path) then
+  local is_fair = group ~= ""
+  if is_fair and lane_index.withdraw(queue, id, lane, group) then
     local head_priority, head_id = M.head(lane)
     if head_id then
-      lane_index.add(queue, head_priority, head_id, lane .. path)
+      lane_index.add(queue, head_priority, head_id, lane, group)
     end
   end
   if is_fair or not lane_index.has_jobs(lane) then

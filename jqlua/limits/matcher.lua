@@ -34,18 +34,16 @@ M.EXISTS = 8 -- operand: true
 ---@return boolean
 local function fits(node, value)
   for i = 3, #node, 2 do
-    local operator, operand, does_hold = node[i], node[i + 1], true
+    local operator, operand, does_hold = node[i], node[i + 1], false
     if operator == M.EQ then
       does_hold = value == operand
     elseif operator == M.EXISTS then
       does_hold = true
-    elseif value == nil then
-      does_hold = false
-    elseif operator == M.IN then
+    elseif value ~= nil and operator == M.IN then
       does_hold = operand[value]
-    elseif operator == M.GLOB then
+    elseif value ~= nil and operator == M.GLOB then
       does_hold = ordering.is_text(value) and glob.match(operand, value:sub(2))
-    else
+    elseif value ~= nil then
       local sign = ordering.compare(value, operand)
       if sign == 0 then
         does_hold = operator == M.LE or operator == M.GE

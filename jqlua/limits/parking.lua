@@ -52,13 +52,13 @@ local function send(key, name)
       key.is_changed = true
       return
     end
-    lane_index.remove(index, name, first)
+    lane_index.remove(index, first)
     -- Lanes may have lost their last job while they were held.
   until lane_index.has_jobs(first.lane)
   local queue = queues.load(name)
-  lane_index.add(queue, first.priority, first.id, first.lane .. first.path)
+  lane_index.add(queue, first.priority, first.id, first.lane, first.group)
   queue[queues.REOPENED] = true
-  if first.path ~= "" then
+  if first.group ~= "" then
     call("SADD", keys.SENT .. name, key.name)
   end
 end
@@ -137,7 +137,7 @@ end
 function M.park(queue, entry, lane)
   local key = loaded.keys[entry[job_units.NAME]]
   local name = queue[queues.NAME]
-  lane_index.put(M.index(key.name, name), name, lane.priority, lane.id, lane.lane .. lane.path)
+  lane_index.put(M.index(key.name, name), name, lane.priority, lane.id, lane.lane, lane.group)
   if not find(key, name) then
     table.insert(key.queues, name)
     key.is_changed = true

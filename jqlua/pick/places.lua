@@ -76,7 +76,7 @@ end
 ---@param place table of the lane, as returned by lane_index.first
 ---@param entries table[] of units of the head, fetched
 local function is_overtaken(place, priority, id, entries)
-  if place.path ~= "" or priority ~= place.priority or parking.holds_any(entries) then
+  if place.group ~= "" or priority ~= place.priority or parking.holds_any(entries) then
     return true
   end
   return place.rival and (place.rival == place.lane
@@ -85,8 +85,8 @@ end
 
 --- Moves a lane's entry to the position of its head, and sends parked lanes that it may have held back.
 local function move_entry(queue, index, place, job, entries)
-  lane_index.remove(index, queue[queues.NAME], place)
-  lane_index.add(queue, job[jobs.PRIORITY], job[jobs.ID], place.lane .. place.path)
+  lane_index.remove(index, place)
+  lane_index.add(queue, job[jobs.PRIORITY], job[jobs.ID], place.lane, place.group)
   parking.pass_on(queue, entries)
 end
 
@@ -128,7 +128,7 @@ local function best_lane(queue, is_settled)
       keyrecord.fetch(entries)
     end
     if not units then
-      lane_index.remove(index, name, place)
+      lane_index.remove(index, place)
     elseif (queues.bound(id) ~= place.id or priority ~= place.priority)
       and is_overtaken(place, priority, id, entries) then
       move_entry(queue, index, place, job, entries)
@@ -143,7 +143,7 @@ local function best_lane(queue, is_settled)
         place.queue, place.job, place.units, place.is_single = queue, job, units, not is_settled
         return place
       end
-      lane_index.remove(index, name, place)
+      lane_index.remove(index, place)
       parking.park(queue, lacking, place)
       budget.pay(budget.STEP)
       parking.pass_on(queue, entries, lacking)
@@ -245,13 +245,13 @@ function M.find(queue, accepts)
           -- Also where it stays among those that may start: when the key opens, somebody must be woken.
           local head_priority, head_id = lanes.head(units[job_units.LANE])
           parking.park(queue, lacking, {
-            priority = head_priority, id = head_id, lane = units[job_units.LANE], path = units[job_units.PATH],
+            priority = head_priority, id = head_id, lane = units[job_units.LANE], group = units[job_units.GROUP],
           })
         else
           best = place_of(queue, priority, id)
           best.is_single = true
           if units then
-            best.member, best.lane, best.path = "", units[job_units.LANE], units[job_units.PATH]
+            best.member, best.lane, best.group = "", units[job_units.LANE], units[job_units.GROUP]
             best.job, best.units = job, units
           end
           break
@@ -301,14 +301,14 @@ local function take_units(queue, job, units)
   taking.take(units)
 end
 
---- Counts a turn of a lane's groups.
+--- Counts a turn of a lane's group.
 local function take_turn(queue, place)
   local name = queue[queues.NAME]
-  lane_index.remove(lane_index.of_queue(name), name, place)
-  lane_index.serve(queue, place, place.units[job_units.GROUPS])
+  lane_index.remove(lane_index.of_queue(name), place)
+  lane_index.serve(queue, place, place.units[job_units.GROUP_VALUE])
   local priority, id = lanes.head(place.lane)
   if id then
-    lane_index.add(queue, priority, id, place.lane .. place.path)
+    lane_index.add(queue, priority, id, place.lane, place.group)
   end
 end
 
@@ -325,7 +325,7 @@ local function take_from_lane(place, most)
   local queue, entries = place.queue, place.units[job_units.ENTRIES]
   local key, popped, raws = lane_index.jobs_key(place.lane), { place.id, place.priority }, { false, place.argument }
   -- Lanes that keys hold, and turns of groups, require a new choice after each start.
-  if most > 1 and not place.is_single and place.path == "" and not parking.holds_any(entries) then
+  if most > 1 and not place.is_single and place.group == "" and not parking.holds_any(entries) then
     popped = first_of(place, key, math.min(most, MOST_AT_ONCE))
   end
   if popped[3] or not place.argument then
@@ -344,11 +344,11 @@ local function take_from_lane(place, most)
   end
   loaded.lookups[place.lane] = nil
   call("ZREM", key, unpack(ids))
-  if place.path ~= "" then
+  if place.group ~= "" then
     take_turn(queue, place)
   end
   parking.pass_on(queue, entries)
-  if place.path ~= "" then
+  if place.group ~= "" then
     parking.send_more(queue)
   end
   return popped, raws, taken

@@ -16,7 +16,6 @@ local queues = require "jqlua.queue.queues"
 local readers = require "jqlua.links.readers"
 local registry = require "jqlua.webhooks.registry"
 local schedules = require "jqlua.schedules.schedules"
-local settings = require "jqlua.settings.settings"
 local workers = require "jqlua.workers.workers"
 
 local M = {}
@@ -40,8 +39,8 @@ local function key_of(kind, name)
   return KEYS[1] .. ":" .. kind .. ":" .. name
 end
 
--- Indexes of jobs, by the kind of their keys: `of` says the names behind it where a job belongs, each with its score, or
--- true for any; `list` is the key that all these names stand in.
+-- Indexes of jobs, by the kind of their keys: `of` says the names behind it where a job belongs, each with its score,
+-- or true for any; `list` is the key that all these names stand in.
 local INDEXES = {
   y = { of = function(job)
     local may_expire = states.is_of(job[jobs.STATE], states.WAITING) and job[jobs.ATTEMPT] == 0
@@ -172,9 +171,7 @@ end
 ---@param what string its set
 ---@param first_ms number?
 local function check_bound(what, queue, field, first_ms)
-  -- After a change of settings all leases are checked.
-  local bound = math.min(queue[field], field == queues.DUE_RUNNING and due_ms(due.REVIEW) or meta.NONE)
-  findings.expect_bound("set " .. what .. ":" .. queue[queues.NAME], bound, first_ms)
+  findings.expect_bound("set " .. what .. ":" .. queue[queues.NAME], queue[field], first_ms)
 end
 
 local function check_queue(name)
@@ -214,9 +211,7 @@ local CHECKS = {
   j = check_job,
   r = function(name)
     local queue = queues.load(name)
-    local first_ms = members.first_score(queue, states.RUNNING)
-    local grace_ms = settings.at(settings.LEASE_GRACE, queue) * 1000
-    check_bound("r", queue, queues.DUE_RUNNING, first_ms and first_ms + grace_ms)
+    check_bound("r", queue, queues.DUE_RUNNING, members.first_score(queue, states.RUNNING))
   end,
   s = function(name)
     local queue = queues.load(name)

@@ -50,8 +50,8 @@ local function entries_of(at)
 end
 
 ---@return boolean # whether the index has an entry of the lane no later than its head
-local function has_entry(index, path, lane, priority, id)
-  local entries = entries_of(lane_index.node(index, path))
+local function has_entry(index, group, lane, priority, id)
+  local entries = entries_of(lane_index.node(index, group))
   local entry = entries and entries[lane]
   return not entries or (entry ~= nil and not rank.is_before(priority, id, entry[1], entry[2]))
 end
@@ -65,12 +65,12 @@ function M.check_lane(lane)
     return expect(false, "lane", lane, "holds", tostring(first[1]), "which does not wait in it")
   end
   local priority, id = tonumber(first[2]), first[1]
-  local name, path = job[jobs.QUEUE], units[job_units.PATH]
-  if has_entry(lane_index.of_queue(name), path, lane, priority, id) then
+  local name, group = job[jobs.QUEUE], units[job_units.GROUP]
+  if has_entry(lane_index.of_queue(name), group, lane, priority, id) then
     return
   end
   for _, entry in ipairs(units[job_units.ENTRIES]) do
-    if has_entry(parking.index(entry[job_units.NAME], name), path, lane, priority, id) then
+    if has_entry(parking.index(entry[job_units.NAME], name), group, lane, priority, id) then
       return
     end
   end

@@ -51,7 +51,7 @@ def _by(text: str) -> Any:
 
 def _fair(text: str) -> Any:
     """A path, or JSON."""
-    return _json(text) if text.startswith("[") else [{"by": text}] if text else []
+    return _json(text) if text.startswith("{") else {"by": text} if text else {}
 
 
 def _job(text: str) -> Any:

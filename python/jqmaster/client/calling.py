@@ -92,20 +92,6 @@ def _native(value: Any) -> Any:
     return conversion.native(value)
 
 
-class ResultType:
-    """How the results of a function are read of which no more is known. Raises TypeError for a type whose values cannot
-    be made of what travels."""
-
-    name = ""
-    returns_none = False
-
-    def __init__(self, hint: Any) -> None:
-        self._converter = conversion.converter_of(hint)
-
-    def read_result(self, value: Any) -> Any:
-        return value if self._converter is None else self._converter.make(value)
-
-
 class Signature:
     """A function's parameters: turns its arguments into a value and back. Raises TypeError like a call; and at once for
     a function whose parameters are not known, and for an annotation that cannot be honoured, unless that is left to

@@ -11,7 +11,7 @@ from jqmaster.client import handle as handles
 from jqmaster.client.handle import Handle, batched
 from jqmaster.client.link import Link, plain
 from jqmaster.client.outcomes import JobCancelled, JobError
-from jqmaster.client.task import Call, Program
+from jqmaster.client.task import Call
 from jqmaster.engine.ended import ENDED
 from jqmaster.engine.options import JobOptions
 from jqmaster.engine.replies import Document
@@ -116,9 +116,11 @@ class Flow(Generic[R_co]):
 class FlowMethods:
     """What a `JQ` has of flows."""
 
+    link: Link
+
     # Not coroutine functions: the calls are made where they come from, not in the loop.
     def achain(
-        self: Program,
+        self,
         *steps: *tuple[*tuple[Step, ...], Call[R]],
         failed: Call[Any] | None = None,
         request: str | None = None,
@@ -135,7 +137,7 @@ class FlowMethods:
         return _enqueued(self, "chain", steps, [], failed, request)
 
     def achord(
-        self: Program,
+        self,
         calls: Iterable[Call[Any]],
         then: Call[R],
         *,
@@ -146,7 +148,7 @@ class FlowMethods:
         return _enqueued(self, "chord", [calls, then], [], failed, request)
 
     def agroup(
-        self: Program,
+        self,
         calls: Iterable[Call[R]],
         *,
         done: Call[Any] | None = None,
@@ -161,7 +163,7 @@ class FlowMethods:
 
 
 def _enqueued(
-    jq: Program,
+    jq: Any,
     what: str,
     steps: Sequence[Step],
     callbacks: Sequence[Call[Any]],

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, Unpack
 
 from jqmaster.client import calling
 from jqmaster.client.link import Link, plain
@@ -32,16 +32,6 @@ AT_A_TIME = 200  # of many jobs that are waited for together
 AWAY_S = 30.0  # so long the other side may be away while somebody waits
 
 
-class Kind(Protocol):
-    """What is known of a job's function."""
-
-    name: str
-    returns_none: bool
-
-    def read_result(self, value: Any) -> Any:
-        """Of the type that it is annotated to return. Raises ValueError."""
-
-
 class Handle(Reference, Generic[R_co]):
     """A job. Two that stand for the same job are equal. `await handle` is `await handle.aresult()`.
 
@@ -51,7 +41,7 @@ class Handle(Reference, Generic[R_co]):
 
     __slots__ = ("created", "id", "link", "task")
 
-    def __init__(self, link: Link, job_id: str, *, created: bool = True, task: Kind | None = None) -> None:
+    def __init__(self, link: Link, job_id: str, *, created: bool = True, task: Any = None) -> None:
         self.id = job_id
         self.created = created
         """False where `unique` found a job that was there."""

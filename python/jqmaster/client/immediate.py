@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 from jqmaster.client.link import Link
 from jqmaster.client.registry import Registry
 from jqmaster.client.task import Call
-from jqmaster.client.transport import Prepared, Transport
+from jqmaster.client.transport import Transport
 from jqmaster.connection import plainly
+from jqmaster.engine.options import NewJob
 from jqmaster.engine.replies import Document, Enqueued, job_of
 from jqmaster.errors import NotFound, Unavailable
 from jqmaster.worker.ending import FollowUp, Move
@@ -45,7 +46,7 @@ class Memory(Transport):
     def __getattr__(self, name: str) -> Any:
         raise Unavailable(f"{name}: jobs run where they are enqueued, there is no server to ask")
 
-    async def enqueue(self, calls: Sequence[Call[Any]], jobs: Sequence[Prepared], _request: Any) -> list[Enqueued]:
+    async def enqueue(self, calls: Sequence[Call[Any]], jobs: Sequence[NewJob], _request: Any) -> list[Enqueued]:
         ids: list[str] = []
         for call, (spec, _) in zip(calls, jobs, strict=True):
             depends = [ids[job] if isinstance(job, int) else job for job in spec.get("depends", ())]

@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import warnings
 import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
 from functools import wraps
@@ -48,7 +47,6 @@ class Link:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run what asks, in this thread."""
-        _warn_in_a_loop()
         return plainly.run(work)
 
     async def open(self) -> Transport:
@@ -96,21 +94,6 @@ def _end_all(made: dict[Place, _OpenTransport]) -> None:
         elif loop.is_running():
             with contextlib.suppress(RuntimeError):
                 asyncio.run_coroutine_threadsafe(_close(opened.closes), loop)
-
-
-def _warn_in_a_loop() -> None:
-    """Once, where loops are debugged: a plain call keeps all else from running on the loop."""
-    try:
-        is_debugged = asyncio.get_running_loop().get_debug()
-    except RuntimeError:
-        return
-    if is_debugged and not _warned:
-        _warned.append(True)
-        text = "a plain call of JQ blocks the event loop that runs here: await its twin instead, such as aenqueue"
-        warnings.warn(text, RuntimeWarning, stacklevel=4)
-
-
-_warned: list[bool] = []
 
 
 class Linked(Protocol):

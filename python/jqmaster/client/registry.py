@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any, TypeVar, Unpack, cast, overload
 
-from jqmaster.client import calling, functions
 from jqmaster.client import handle as handles
 from jqmaster.client.calling import MessagePack, Serializer
 from jqmaster.client.flow import FlowMethods
-from jqmaster.client.handle import Handle, Kind, batched
+from jqmaster.client.handle import Handle, batched
 from jqmaster.client.limits import Declared, LimitOptions, Match, declare
 from jqmaster.client.link import Link, plain
 from jqmaster.client.operating import OperatingMethods
 from jqmaster.client.target import Target, wait_s
-from jqmaster.client.task import Call, Decorator, DefinedTask, Middleware, Rules, ScheduleOptions, Task, TaskOptions
-from jqmaster.client.transport import Prepared
+from jqmaster.client.task import Call, Decorator, DefinedTask, Middleware, ScheduleOptions, Task, TaskOptions
 from jqmaster.connection import url as redis_url
-from jqmaster.engine import options, tracing
+from jqmaster.engine import options
 from jqmaster.engine.options import JobOptions
 from jqmaster.engine.scripts import Form
 from jqmaster.worker.notes import current_job
@@ -113,7 +111,7 @@ class Registry(OperatingMethods, FlowMethods):
 
     def task(self, name: str, /, **chosen: Unpack[JobOptions]) -> Task[..., Any]:
         """A job whose function lives elsewhere, in any language: `jq.task("resize").enqueue(4)`."""
-        return Task(self, None, name, chosen, Rules())
+        return Task(self, None, name, chosen)
 
     @overload
     def schedule(self, /, **when: Unpack[ScheduleOptions]) -> Callable[[AnyTask], AnyTask]: ...
@@ -221,28 +219,21 @@ class Registry(OperatingMethods, FlowMethods):
         """
         return await handles.gather(jobs, timeout, return_errors=return_errors)
 
-    @overload
-    async def adependency_results(self, of: type[R], /) -> list[R]: ...
-    @overload
-    async def adependency_results(self, of: type[R], /, *, return_errors: bool) -> list[R | Exception]: ...
-    @overload
-    async def adependency_results(self, of: None = None, /, *, return_errors: bool = ...) -> list[Any]: ...
-
-    async def adependency_results(self, of: Any = None, /, *, return_errors: bool = False) -> list[Any]:
+    async def adependency_results(self, *, return_errors: bool = False) -> list[Any]:
         """In a job: the results of those that it depends on, in the order of its `depends`. They stay until
-        it has ended. Each is `of` the type that is named; else of that which its own function is annotated to return,
-        where this object has it.
+        it has ended. Each is of the type that its own function is annotated to return, where this object has it.
 
         Raises NoResult for one that keeps none, or whose result was gone when this job was enqueued; JobError
         or JobCancelled for one that was not done (`if_failed="run"`); NotFound when nothing is known of one any
         more; each names the job. With `return_errors` these stand among the results. LookupError outside of a job.
-        TypeError for a type whose values cannot be made of what travels, ValueError for a result that is of another.
         """
         ids = list(current_job.get().depends or ())
-        kinds: Mapping[str, Kind] = (
-            await self._kinds_of(ids) if of is None else dict.fromkeys(ids, calling.ResultType(of))
-        )
-        jobs: list[Handle[Any]] = [Handle(self.link, one, task=kinds.get(one)) for one in ids]
+        names: dict[str, str] = {}
+        if any(task.result_converter is not None for task in self.tasks.values()):
+            engine = (await self.link.open()).engine
+            documents = await batched(lambda some: engine.get(list(some)), ids)
+            names = {document["id"]: document["name"] for document in documents if document}
+        jobs = [Handle[Any](self.link, job_id, task=self.tasks.get(names.get(job_id, ""))) for job_id in ids]
         return await self.agather(jobs, return_errors=return_errors)
 
     gather, dependency_results = plain(agather), plain(adependency_results)
@@ -263,51 +254,28 @@ class Registry(OperatingMethods, FlowMethods):
             raise TypeError(f"{function!r} has no name; give one, text: @jq.job(name=...)")
         if name in self.tasks:
             raise ValueError(f"there is a job {name!r} already; give this one another: @jq.job(name=...)")
-        rules = Rules.of(name, own.pop("process", False), own.pop("retry_on", None), own.pop("give_up_on", None))
-        functions.check(function, name, process=rules.process)
-        task: Task[..., Any] = DefinedTask(self, function, name, own, rules)
+        if not callable(function) or isinstance(function, type):
+            raise TypeError(f"job {name}: expected a function, got {function!r}")
+        process, retry_on, give_up_on = own.pop("process", None), own.pop("retry_on", None), own.pop("give_up_on", None)
+        task: Task[..., Any] = DefinedTask(
+            self, function, name, own, process=process, retry_on=retry_on, give_up_on=give_up_on
+        )
         self.tasks[name] = task
         return task
 
-    async def _kinds_of(self, ids: Sequence[str]) -> Mapping[str, Kind]:
-        """By id of those whose functions this object has, and whose results have to be made."""
-        made = {name: task for name, task in self.tasks.items() if task.result_converter is not None}
-        if not made:
-            return {}
-        engine = (await self.link.open()).engine
-        documents = await batched(lambda some: engine.get(list(some)), ids)
-        return {
-            document["id"]: made[document["name"]] for document in documents if document and document["name"] in made
-        }
-
     async def _enqueue(self, calls: list[Call[R_co]], request: str | None) -> list[Handle[R_co]]:
         transport = await self.link.open()
-        index = {call: number for number, call in enumerate(calls)}
+        siblings: dict[Any, str | int] = {}
         done: list[Handle[R_co]] = []
         for start in range(0, len(calls), BATCH):
             part = calls[start : start + BATCH]
+            siblings |= {call: index for index, call in enumerate(part)}
             token = request if request is None or not start else _token(request, start)
-            added = await transport.enqueue(part, [self._prepared(call, index, start, done) for call in part], token)
-            pairs = zip(part, added, strict=True)
+            added = await transport.enqueue(part, [call.new_job(siblings) for call in part], token)
+            pairs = list(zip(part, added, strict=True))
+            siblings |= {call: job.id for call, job in pairs}
             done += [Handle(self.link, job.id, created=job.created, task=call.task) for call, job in pairs]
         return done
-
-    def _prepared(
-        self, call: Call[Any], index: Mapping[Call[Any], int], start: int, done: Sequence[Handle[Any]]
-    ) -> Prepared:
-        spec = tracing.injected(call.spec())
-        if "depends" in spec:
-            ids: list[str | int] = []
-            for dependency in spec["depends"]:
-                if not isinstance(dependency, Call):
-                    ids.append(dependency.id if isinstance(dependency, Handle) else dependency)
-                elif dependency not in index:
-                    raise ValueError(f"{dependency!r} is not enqueued; depends takes calls of the same enqueue_many")
-                else:
-                    number = index[dependency]
-                    ids.append(done[number].id if number < start else number - start)
-            spec["depends"] = ids
-        return spec, call.argument
 
 
 def _token(request: str, start: int) -> str:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, overload
+import inspect
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from typing import Any, Generic, ParamSpec, Protocol, Self, TypedDict, TypeVar, Unpack, overload
 
-from jqmaster.client import calling, functions, unique
+from jqmaster.client import calling, unique
 from jqmaster.client.conversion import Converter
 from jqmaster.client.handle import Handle
 from jqmaster.client.link import Link, plain
 from jqmaster.engine import options, tracing
-from jqmaster.engine.options import JobOptions, NewJob, Reference, Seconds
+from jqmaster.engine.options import JobOptions, NewJob, Seconds
 from jqmaster.engine.replies import Job
-from jqmaster.worker.ending import UNPACKABLE, FollowUp, Move, returned, unpackable
+from jqmaster.worker.ending import UNPACKABLE, FollowUp, Move, NewCall, returned, unpackable
 from jqmaster.worker.failure import JobFailed, text_of
 from jqmaster.worker.notes import notebook_of
 
@@ -39,33 +39,7 @@ class TaskOptions(JobOptions, total=False):
     """These never do."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """How the jobs of a kind run here; the server hears nothing of it. As of `TaskOptions`."""
-
-    process: bool = False
-    retry_on: Exceptions | None = None
-    give_up_on: Exceptions | None = None
-
-    @classmethod
-    def of(cls, name: str, process: bool, retry_on: Any, give_up_on: Any) -> Rules:
-        """Raises TypeError for what are no exceptions: nobody would see that before a job fails."""
-        for option, kinds in (("retry_on", retry_on), ("give_up_on", give_up_on)):
-            several = kinds if isinstance(kinds, tuple) else () if kinds is None else (kinds,)
-            if not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in several):
-                raise TypeError(f"job {name}: {option}: expected exceptions' classes, one or a tuple, got {kinds!r}")
-        if not isinstance(process, bool):
-            raise TypeError(f"job {name}: process: expected true or false, got {process!r}")
-        return cls(process, retry_on, give_up_on)
-
-    def retries(self, error: BaseException) -> bool:
-        """Whether an attempt that raised `error` may be followed by another."""
-        if self.give_up_on is not None and isinstance(error, self.give_up_on):
-            return False
-        return self.retry_on is None or isinstance(error, self.retry_on)
-
-
-class Call(Reference, Generic[R_co]):
+class Call(NewCall, Generic[R_co]):
     """A call that is not enqueued yet: for `JQ.enqueue_many`, `FollowUp` and `depends`. Two are two jobs, also with
     the same arguments."""
 
@@ -80,9 +54,7 @@ class Call(Reference, Generic[R_co]):
         """Its spec; `depends` still as it was given."""
         return options.spec_of(self.task.name, self.options)
 
-    def follower(self, siblings: Sequence[Any]) -> NewJob:
-        """The job, enqueued with `siblings`: `depends` on these are their indexes. Raises ValueError for other
-        calls."""
+    def new_job(self, siblings: Mapping[Any, str | int]) -> NewJob:
         spec = tracing.injected(self.spec())
         if "depends" in spec:
             spec["depends"] = [_reference(dependency, siblings) for dependency in spec["depends"]]
@@ -92,102 +64,79 @@ class Call(Reference, Generic[R_co]):
         return f"<call of {self.task.name}>"
 
 
-def _reference(dependency: Any, siblings: Sequence[Any]) -> str | int:
+def _reference(dependency: Any, siblings: Mapping[Any, str | int]) -> str | int:
     if not isinstance(dependency, Call):
         return dependency if isinstance(dependency, str | int) else str(dependency.id)
-    for index, sibling in enumerate(siblings):
-        if sibling is dependency:
-            return index
-    raise ValueError(f"{dependency!r} is not enqueued; depends takes calls of the same enqueue_many or FollowUp")
+    if dependency not in siblings:
+        raise ValueError(f"{dependency!r} is not enqueued; depends takes calls of the same enqueue_many or FollowUp")
+    return siblings[dependency]
 
 
-class Program(Protocol):
-    """What a task belongs to."""
+class Task(Generic[P, R]):
+    """A kind of job. `function` is what was decorated; None for one that lives elsewhere. `jq`: the `JQ` that it is
+    of; `chosen`: the options of each of its jobs."""
 
-    link: Link
-    serializer: calling.Serializer
-    defaults: JobOptions
-    tasks: dict[str, Task[..., Any]]
-    middlewares: list[Middleware]
-
-    def aenqueue_call(self, call: Call[R_co]) -> Coroutine[Any, Any, Handle[R_co]]: ...
-
-    def aenqueue_many(
-        self, calls: Iterable[Call[R_co]], *, request: str | None = None
-    ) -> Coroutine[Any, Any, list[Handle[R_co]]]: ...
-
-
-class Enqueuer(Generic[P, R]):
-    """What a task, and a task with options, have in common."""
-
-    _task: Task[..., Any]
-    chosen: JobOptions
-    """The options of each of its jobs."""
+    def __init__(
+        self, jq: Any, function: Callable[..., Any] | None, name: str, chosen: JobOptions, *,
+        process: bool | None = None, retry_on: Exceptions | None = None, give_up_on: Exceptions | None = None,
+    ) -> None:  # fmt: skip
+        self.jq = jq
+        self.function = function
+        self.name = name
+        self.process = process or False
+        self.is_async = _is_async(function)
+        self._retry_on, self._give_up_on = retry_on, give_up_on
+        self._check()
+        self.signature = None if function is None else _signature(function, name, jq.serializer)
+        self.returns_none = function is not None and _returned(function) in (None, "None")
+        self.chosen = self.checked(chosen)
+        if function is not None:
+            functools.update_wrapper(self, function, updated=())  # type: ignore[arg-type]
 
     @property
     def link(self) -> Link:
-        return self._task.jq.link
+        link: Link = self.jq.link
+        return link
 
     # Not coroutine functions: an argument is packed where it comes from, not in the loop.
     def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, Handle[R]]:
         """Enqueue a call with these arguments. Raises TypeError when they do not fit the function, and what
         `jqmaster.errors` has."""
-        return self._task.jq.aenqueue_call(self.job(*args, **kwargs))
+        enqueued: Coroutine[Any, Any, Handle[R]] = self.jq.aenqueue_call(self.job(*args, **kwargs))
+        return enqueued
 
     def amap(self, arguments: Iterable[Any]) -> Coroutine[Any, Any, list[Handle[R]]]:
         """Enqueue one job for each of `arguments`, 1000 in a call: a tuple holds positional arguments,
         anything else is the one argument."""
-        task, chosen = self._task, self.chosen
-        return task.jq.aenqueue_many(
-            Call(
-                task,
-                *task.prepare(args if isinstance(args, tuple) else (args,), {}, chosen),
-            )
+        calls = [
+            Call[R](self, *self.prepare(args if isinstance(args, tuple) else (args,), {}, self.chosen))
             for args in arguments
-        )
+        ]
+        enqueued: Coroutine[Any, Any, list[Handle[R]]] = self.jq.aenqueue_many(calls)
+        return enqueued
 
     enqueue, map = plain(aenqueue), plain(amap)
 
     def job(self, /, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
         """The call, for `JQ.enqueue_many`, `FollowUp` and `depends`."""
-        return Call(self._task, *self._task.prepare(args, kwargs, self.chosen))
+        return Call(self, *self.prepare(args, kwargs, self.chosen))
 
     def handle(self, job_id: str) -> Handle[R]:
         """A job of this kind by its id, whose result is of the type that the function is annotated to return. Asks
         nobody: it may not exist, or be of another kind."""
-        return Handle(self.link, job_id, task=self._task)
+        return Handle(self.link, job_id, task=self)
 
-    def options(self, **more: Unpack[JobOptions]) -> WithOptions[P, R]:
+    def options(self, **more: Unpack[JobOptions]) -> Self:
         """The task with options for the jobs to come, these as well: `add.options(delay=5).enqueue(1, 2)`."""
-        return WithOptions(self._task, {**self.chosen, **self._task.checked(more)})
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, chosen={**self.chosen, **self.checked(more)})
+        return other
 
-
-class WithOptions(Enqueuer[P, R]):
-    """A task with options for the jobs to come."""
-
-    def __init__(self, task: Task[..., Any], chosen: JobOptions) -> None:
-        self._task = task
-        self.chosen = chosen
-
-
-class Task(Enqueuer[P, R]):
-    """A kind of job. `function` is what was decorated; None for one that lives elsewhere."""
-
-    def __init__(
-        self, jq: Program, function: Callable[..., Any] | None, name: str, chosen: JobOptions, rules: Rules
-    ) -> None:
-        self.jq = jq
-        self.function = function
-        self.name = name
-        self.rules = rules
-        self.signature = None if function is None else _signature(function, name, jq.serializer)
-        self.is_async = functions.is_async(function)
-        self.returns_none = function is not None and _returned(function) in (None, "None")
-        self._task = self
-        self.chosen = self.checked(chosen)
-        unique.check(jq.defaults.get("unique"), name, self.signature)
-        if function is not None:
-            functools.update_wrapper(self, function, updated=())  # type: ignore[arg-type]
+    def retries(self, error: BaseException) -> bool:
+        """Whether an attempt that raised `error` may be followed by another."""
+        if self._give_up_on is not None and isinstance(error, self._give_up_on):
+            return False
+        return self._retry_on is None or isinstance(error, self._retry_on)
 
     def __repr__(self) -> str:
         return f"<task {self.name}>"
@@ -199,13 +148,12 @@ class Task(Enqueuer[P, R]):
     @property
     def queue(self) -> str:
         """Where its jobs wait, unless they are told otherwise."""
-        return self.chosen.get("queue") or self.jq.defaults.get("queue") or self.name
+        queue: str = self.chosen.get("queue") or self.jq.defaults.get("queue") or self.name
+        return queue
 
     def checked(self, chosen: JobOptions) -> JobOptions:
         """`chosen`. Raises TypeError or ValueError for an option that cannot be, naming the job."""
-        options.check(chosen, f"job {self.name}")
-        unique.check(chosen.get("unique"), self.name, self.signature)
-        return chosen
+        return options.check(chosen, f"job {self.name}")
 
     def prepare(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], chosen: JobOptions) -> tuple[bytes, JobOptions]:
         """The argument packed, and all options of a call."""
@@ -286,12 +234,33 @@ class Task(Enqueuer[P, R]):
         """What the function returned, of the type that it is annotated to return. Raises ValueError."""
         return value if self.result_converter is None else self.result_converter.make(value)
 
+    def _check(self) -> None:
+        """Raise TypeError for a function that cannot be a job, and for options that nobody would look at before one
+        fails."""
+        problem = None
+        for option, kinds in (("retry_on", self._retry_on), ("give_up_on", self._give_up_on)):
+            several = kinds if isinstance(kinds, tuple) else () if kinds is None else (kinds,)
+            if not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in several):
+                problem = f"{option}: expected exceptions' classes, one or a tuple, got {kinds!r}"
+        if self.process and self.is_async:
+            problem = "process=True is for plain functions, not for async ones"
+        elif self.process and (not inspect.isfunction(self.function) or "<" in self.function.__qualname__):
+            problem = "a process finds only functions at the top of a module, by their names"
+        if problem:
+            raise TypeError(f"job {self.name}: {problem}")
+
     def _packed(self, value: Any) -> bytes:
         try:
-            return self.jq.serializer.dumps(value)
+            packed: bytes = self.jq.serializer.dumps(value)
+            return packed
         except UNPACKABLE as error:
             kind = next(kind for kind in UNPACKABLE if isinstance(error, kind))
             raise kind(f"{self.name}: {error}") from error
+
+
+def _is_async(function: Any) -> bool:
+    """Whether a call gives a coroutine; also of an object that is called as a function."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
 def _signature(function: Callable[..., Any], name: str, serializer: calling.Serializer) -> calling.Signature:

@@ -11,10 +11,9 @@ from jqmaster.connection.blocking import listening
 from jqmaster.connection.endpoint import endpoint_of
 from jqmaster.engine.ended import ENDED, LOOK_EVERY_S, glance
 from jqmaster.engine.engine import Engine, Operations, pack
+from jqmaster.engine.options import NewJob
 from jqmaster.engine.replies import Enqueued
 from jqmaster.errors import NotFound
-
-Prepared = tuple[dict[str, Any], bytes]  # a job's spec, its argument packed
 
 
 class Transport:
@@ -23,7 +22,7 @@ class Transport:
 
     engine: Operations
 
-    async def enqueue(self, _calls: Sequence[Any], jobs: Sequence[Prepared], request: str | None) -> list[Enqueued]:
+    async def enqueue(self, _calls: Sequence[Any], jobs: Sequence[NewJob], request: str | None) -> list[Enqueued]:
         """Up to 1000 `jobs`, prepared from calls, which only who runs them here needs: all or none."""
         spec, argument = jobs[0] if len(jobs) == 1 else ({}, b"")
         if spec and request is None and _stands_alone(spec):

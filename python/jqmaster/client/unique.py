@@ -9,7 +9,7 @@ from hashlib import blake2s
 from typing import Any
 
 from jqmaster.client import conversion
-from jqmaster.client.calling import NAMED, Arguments, MessagePack, Serializer, Signature, join
+from jqmaster.client.calling import Arguments, MessagePack, Serializer, Signature, join
 from jqmaster.errors import NotInstalled
 
 _USUAL = MessagePack()
@@ -43,20 +43,6 @@ def key_of(
     if not isinstance(key, str):
         raise TypeError(f"unique of job {name}: expected its function to return text, got {key!r}")
     return key
-
-
-def check(unique: Any, name: str, signature: Signature | None) -> None:
-    """Raise TypeError for a function that names what is no parameter of the job."""
-    if not callable(unique) or signature is None:
-        return
-    try:
-        named = inspect.signature(unique).parameters.items()
-    except ValueError as error:
-        raise TypeError(f"unique of job {name}: {error}; wrap it in a function that names its parameters") from None
-    required = [name for name, param in named if param.kind in NAMED and param.default is param.empty]
-    if unknown := [name for name in required if name not in signature.parameters]:
-        has = ", ".join(signature.parameters)
-        raise TypeError(f"unique of job {name}: it takes {', '.join(unknown)}; the job has {has}")
 
 
 def _canonical(value: Any, serializer: Serializer) -> str:

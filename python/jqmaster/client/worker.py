@@ -23,10 +23,10 @@ from jqmaster.errors import JQError, Unavailable, brought_by
 from jqmaster.server import logs
 from jqmaster.server.signing import new_secret
 from jqmaster.worker.ending import Outcome
+from jqmaster.worker.signals import Signals
 from jqmaster.worker.sources import EngineSource, RedisSource
 from jqmaster.worker.threads import Threads
 from jqmaster.worker.trouble import lasting
-from jqmaster.worker.watchdog import Watchdog
 from jqmaster.worker.worker import STOP_TIMEOUT_S, Function, Worker
 
 if TYPE_CHECKING:
@@ -56,9 +56,7 @@ class Runner:
 
     def functions(self) -> dict[str, Function]:
         """For `Worker`, by names of jobs."""
-        return {
-            name: Function(partial(self._attempt, task), task.rules.retries) for name, task in self._jq.tasks.items()
-        }
+        return {name: Function(partial(self._attempt, task), task.retries) for name, task in self._jq.tasks.items()}
 
     @asynccontextmanager
     async def alive(self) -> AsyncIterator[None]:
@@ -75,7 +73,7 @@ class Runner:
             yield
 
     async def _attempt(self, task: Task[..., Any], job: Job) -> Any:
-        if not task.rules.process:
+        if not task.process:
             return await task.attempt(job, self.threads.run)
         if self._processes is None:
             from jqmaster.worker.process_pool import ProcessPool
@@ -141,20 +139,22 @@ class AppWorker:
             return 1
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             stop = asyncio.Event()
-            watch = Watchdog(runner.get_loop(), stop.set, self.drain_timeout_s)
-            code = watch.run(self._exit_code(stop, watch))
-            if watch.worker is not None and watch.worker.outlived:
+            signals = Signals(runner.get_loop(), stop.set, self.drain_timeout_s)
+            code, is_outlived = signals.run(self._ended(stop))
+            if is_outlived:
                 logging.shutdown()
                 sys.stdout.flush()
                 os._exit(code)
-        if ends_process:
-            watch.ends(code)
-        else:
-            watch.over()
+        if not ends_process:
+            signals.over()
         return code
 
-    async def serve(self, stop: asyncio.Event, watch: Watchdog | None = None) -> None:
+    async def serve(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set. Raises when the worker cannot listen, or is refused."""
+        await self._serve(stop)
+
+    async def _serve(self, stop: asyncio.Event) -> bool:
+        """Whether functions run on when it has stopped."""
         runner = Runner(self.jq, self.concurrency, self.process_jobs)
         async with runner.alive(), AsyncExitStack() as stack:
             source = self._source()
@@ -162,8 +162,6 @@ class AppWorker:
                 runner.functions(), source, runner.threads, concurrency=self.concurrency, fetches=not self.push,
                 drain_timeout_s=self.drain_timeout_s, on_outcome=self._note,
             )  # fmt: skip
-            if watch is not None:
-                watch.worker = worker
             said = "is ready"
             if self.push:
                 with brought_by("worker", "a worker that jobs are pushed to"):
@@ -176,7 +174,7 @@ class AppWorker:
                 said = f"listens on {listens}" + (f" as {self.advertise}" if self.advertise else "")
             stack.push_async_callback(source.stop)
             if source.is_registered and not await _registered(source, stop):
-                return
+                return False
             logs.say(log, f"worker {source.full_name} {said}")
             announcing = asyncio.create_task(lasting("announcing", partial(_announce, source, worker)))
             try:
@@ -184,14 +182,15 @@ class AppWorker:
             finally:
                 await end([announcing])
             logs.say(log, f"worker {source.full_name} has stopped")
+        return worker.outlived
 
-    async def _exit_code(self, stop: asyncio.Event, watch: Watchdog) -> int:
+    async def _ended(self, stop: asyncio.Event) -> tuple[int, bool]:
+        """With which exit code, and whether functions run on."""
         try:
-            await self.serve(stop, watch)
+            return 0, await self._serve(stop)
         except (JQError, OSError) as error:
             logs.say(log, str(error), is_error=True)
-            return 1
-        return 0
+            return 1, False
 
     def _source(self) -> EngineSource:
         from jqmaster import __version__

@@ -190,9 +190,7 @@ class _MasterSocket(MasterConnection):
         return self._socket.recv(_PIECE)
 
     def is_open(self) -> bool:
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._socket, selectors.EVENT_READ)
-            return not selector.select(0)
+        return not _is_readable(self._socket.fileno())
 
     def close(self) -> None:
         self._socket.close()
@@ -229,7 +227,10 @@ class _MasterFlow(MasterConnection, asyncio.Protocol):
         return data
 
     def is_open(self) -> bool:
-        return not self._has_ended and not self._came
+        if self._has_ended or self._came:
+            return False
+        # The loop may not have had a turn since the other side closed it.
+        return not _is_readable(self._transport.get_extra_info("socket").fileno())
 
     def close(self) -> None:
         self._transport.close()
@@ -252,6 +253,13 @@ class _MasterFlow(MasterConnection, asyncio.Protocol):
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
+
+
+def _is_readable(fd: int) -> bool:
+    """Whether there is anything to read: of a connection that waits for no answer, its end."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(fd, selectors.EVENT_READ)
+        return bool(selector.select(0))
 
 
 def _number(text: str | bytes, base: int) -> int:

@@ -7,7 +7,6 @@ import struct
 import zoneinfo
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +47,8 @@ def _data(name: str) -> bytes:
         file = Path(folder, name)
         if file.is_file():
             return file.read_bytes()
+    from importlib import resources  # only then: it takes a megabyte
+
     return resources.files("tzdata").joinpath("zoneinfo", *name.split("/")).read_bytes()
 
 

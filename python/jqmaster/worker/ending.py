@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import msgpack
 
@@ -72,11 +72,15 @@ class Move(Generic[R_co]):
         return {name: value for name, value in fields.items() if value is not None}
 
 
-class Follower(Protocol):
+class NewCall(Reference):
     """A call that is not enqueued yet."""
 
-    def follower(self, siblings: Sequence[Any]) -> NewJob:
-        """The job, enqueued with `siblings`. Raises ValueError when it depends on other calls."""
+    __slots__ = ()
+
+    def new_job(self, siblings: Mapping[Any, str | int]) -> NewJob:
+        """The job, enqueued with `siblings`: what `depends` has instead of each. Raises ValueError when it depends on
+        other calls."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +88,11 @@ class FollowUp(Generic[R_co]):
     """Return it from a function: its result (or a `Move`), and jobs that are enqueued in the same step.
     `-> FollowUp[int]` says that the result is an integer.
 
-    `jobs`: 1 to 1000 calls, made with `task.job(...)`, or maps as for `Client.enqueue_many`; integers in `depends`
-    of these are indexes among them.
+    `jobs`: 1 to 1000 calls, made with `task.job(...)` or `JQ.new_job`, which may depend on each other.
     """
 
     result: R_co | Move[R_co]
-    jobs: Sequence[Follower | Mapping[str, Any] | NewJob]
+    jobs: Sequence[NewCall]
 
 
 class ResumeAfter(Exception):
@@ -109,7 +112,7 @@ class ResumeAfter(Exception):
 
     def __init__(
         self,
-        jobs: Sequence[Follower | Mapping[str, Any] | NewJob | Reference | str],
+        jobs: Sequence[NewCall | Reference | str],
         *,
         if_failed: Literal["wait", "fail", "run"] | None = None,
         checkpoint: Any = ...,
@@ -189,7 +192,7 @@ def succeeded(job: Job, result: Any, dumps: Callable[[Any], bytes] = msgpack.pac
     try:
         follow: tuple[NewJob, ...] = ()
         if isinstance(result, FollowUp):
-            follow = tuple(new_job(follower, result.jobs) for follower in result.jobs)
+            follow = _jobs(result.jobs)
             result = result.result
         if isinstance(result, Move):
             spec["move"] = result.spec()
@@ -217,22 +220,16 @@ def _resumed(job: Job, error: ResumeAfter) -> Outcome:
     resume = {"depends": depends, "checkpoint": error.checkpoint is not None}
     if error.if_failed is not None:
         resume["if_failed"] = error.if_failed
-    follow = tuple(new_job(follower, new) for follower in new)
-    return Outcome(job, _spec(job, "success") | {"resume": resume}, error.checkpoint or NIL, follow)
+    return Outcome(job, _spec(job, "success") | {"resume": resume}, error.checkpoint or NIL, _jobs(new))
 
 
-def new_job(job: Follower | Mapping[str, Any] | NewJob, siblings: Sequence[Any]) -> NewJob:
-    """One of the jobs of a `FollowUp` or `ResumeAfter`, ready to be sent. Raises what packing its argument raises."""
-    if isinstance(job, NewJob):
-        return job
-    if not isinstance(job, Mapping):
-        if not hasattr(job, "follower"):
-            raise TypeError(
-                f"expected calls that are not enqueued yet, as task.job(...) makes, got {type(job).__name__}"
-            )
-        return job.follower(siblings)
-    spec = dict(job)
-    return NewJob(spec, msgpack.packb(spec.pop("argument", None)))
+def _jobs(calls: Sequence[NewCall]) -> tuple[NewJob, ...]:
+    """The jobs of a `FollowUp` or `ResumeAfter`, ready to be sent."""
+    if problem := next((call for call in calls if not isinstance(call, NewCall)), None):
+        kind = type(problem).__name__
+        raise TypeError(f"expected calls that are not enqueued yet, as task.job(...) makes, got {kind}")
+    siblings = {call: index for index, call in enumerate(calls)}
+    return tuple(call.new_job(siblings) for call in calls)
 
 
 def failed(job: Job, message: str, *, retry: bool = True) -> Outcome:

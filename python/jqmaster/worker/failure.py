@@ -96,8 +96,8 @@ def failure_of(error: BaseException, retries: Callable[[BaseException], bool] | 
         should_retry = retries is None or retries(error)
         return Failure(summary(error), _cut_group(_qualified(kind)), should_retry, None, _packed(value), trace)
     except BaseException:  # of a class with odd attributes
-        message = f"{_name(type(error))} (which cannot be described)"
-        return Failure(message, _cut_group(_name(type(error))), True, None, _packed(None), message)
+        message = f"{type(error).__qualname__} (which cannot be described)"
+        return Failure(message, _cut_group(type(error).__qualname__), True, None, _packed(None), message)
 
 
 def text_of(value: object, most: int = MESSAGE_CHARACTERS) -> str:
@@ -105,7 +105,7 @@ def text_of(value: object, most: int = MESSAGE_CHARACTERS) -> str:
     try:
         text = str.__getitem__(str(value), slice(most))
     except BaseException as problem:
-        text = f"({_name(type(value))}, whose text raises {_name(type(problem))})"
+        text = f"({type(value).__name__}, whose text raises {type(problem).__name__})"
     return clean(text)
 
 
@@ -117,18 +117,15 @@ def clean(text: str) -> str:
 def summary(error: BaseException) -> str:
     """`ValueError: no such thing`."""
     text = text_of(error)
-    return f"{_name(type(error))}: {text}"[:MESSAGE_CHARACTERS] if text else _name(type(error))
+    return f"{type(error).__name__}: {text}"[:MESSAGE_CHARACTERS] if text else type(error).__name__
 
 
 def trace_of(error: BaseException) -> str:
     """The traceback with its causes as Python shows it, without the worker's own frames; of what is too long without
     its middle."""
-    try:
-        at = error.__traceback__ and _from_the_function(error.__traceback__)
-        shown = traceback.TracebackException(type(error), error, at, limit=-TRACE_FRAMES, lookup_lines=False)
-        text = "".join(shown.format())
-    except BaseException as problem:
-        text = f"{summary(error)} (its traceback cannot be shown: {summary(problem)})\n"
+    at = error.__traceback__ and _from_the_function(error.__traceback__)
+    shown = traceback.TracebackException(type(error), error, at, limit=-TRACE_FRAMES, lookup_lines=False)
+    text = "".join(shown.format())
     if len(text) > TRACE_CHARACTERS:
         half = TRACE_CHARACTERS // 2
         text = f"{text[:half]}\n[{len(text) - 2 * half} characters are left out]\n{text[-half:]}"
@@ -154,13 +151,6 @@ def _packed(value: Any) -> bytes:
     return blob
 
 
-def _name(kind: type) -> str:
-    try:
-        return text_of(kind.__name__)
-    except BaseException:  # of a metaclass
-        return "an exception without a name"
-
-
 def _qualified(kind: type) -> str:
     """With its module, where that says anything."""
     module = "" if kind.__module__ in ("builtins", "__main__", "__mp_main__") else f"{kind.__module__}."
@@ -168,11 +158,7 @@ def _qualified(kind: type) -> str:
 
 
 def _representation(value: object) -> str:
-    try:
-        value = value[:MESSAGE_CHARACTERS] if isinstance(value, str | bytes) else value
-        return clean(_SHORT.repr(value)[:MESSAGE_CHARACTERS])
-    except BaseException as problem:
-        return f"({_name(type(value))}, whose repr raises {_name(type(problem))})"
+    return clean(_SHORT.repr(value[:MESSAGE_CHARACTERS] if isinstance(value, str | bytes) else value))
 
 
 def _from_the_function(at: TracebackType) -> TracebackType:

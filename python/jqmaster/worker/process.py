@@ -161,7 +161,7 @@ async def _answer(
     try:
         try:
             task = _task(call.module, job.name)
-            retries = task.rules.retries
+            retries = task.retries
             task.jq.connect(call.target)
             if task.jq not in entered:
                 entered.append(task.jq)

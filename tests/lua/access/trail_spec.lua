@@ -130,8 +130,8 @@ describe("trail", function()
     assert.are.equal(0, jq:redis("EXISTS", jq.name .. ":trail"))
   end)
   it("leaves out a change that is too long to keep", function()
-    call("queue", { name = "a", set = { done_max = 5 }, fair = { { by = "argument." .. ("x"):rep(200), weights =
-      { [("y"):rep(250)] = 1, [("z"):rep(250)] = 1, [("v"):rep(250)] = 1, [("w"):rep(250)] = 1 } } } })
+    call("queue", { name = "a", set = { done_max = 5 }, fair = { by = "argument." .. ("x"):rep(200), weights =
+      { [("y"):rep(250)] = 1, [("z"):rep(250)] = 1, [("v"):rep(250)] = 1, [("w"):rep(250)] = 1 } } })
     assert.are.same({ { what = "queue", on = "a" } }, noted())
   end)
   it("comes in pages, newest first, whatever is added meanwhile", function()

@@ -34,7 +34,7 @@ describe("assign", function()
     jq:enqueue({ name = "b", queue = "a" })
     jq:call("refuse", { worker = worker, jobs = { jq:held(jq:assign()[1]) }, why = "unknown" })
     jq:enqueue_many({ name = "a" }, 100)
-    jq:queue({ name = "a", fair = { { by = "name" } } })
+    jq:queue({ name = "a", fair = { by = "name" } })
     local calls, reply = 0
     repeat
       calls = calls + 1

@@ -148,6 +148,15 @@ describe("an attempt that waits for others", function()
     assert.are.equal(0, jq:constraint("s").running)
     assert.are.equal(first, jq:start_one("a").id)
   end)
+  it("may read the result of one that ends in the same call", function()
+    jq:set({ result_grace = 0, done_ttl = 0 })
+    local other, job = started({ name = "a", keep_result = true }), started()
+    jq:call("finish", { worker = "worker" }, { id = other.id, token = other.token, type = "success" }, "\7",
+      { id = job.id, token = job.token, type = "success", resume = { depends = { other.id } } }, msgpack.NIL)
+    for _ = 1, 2 do
+      assert.are.equal("done", jq:call("result", other.id)[1])
+    end
+  end)
   it("goes together with a pick, which takes what it waits for", function()
     local job = started()
     local reply = jq:call("finish", { worker = "worker", pick = { queues = "b" } },

@@ -100,7 +100,7 @@ describe("held jobs", function()
       local most = 10000 -- a step of these does more
       tagged_each({}, 5000)
       bounded(function()
-        jq:queue({ name = "q", fair = { { by = "argument.v" } } })
+        jq:queue({ name = "q", fair = { by = "argument.v" } })
       end, most)
       assert.are.equal(5, #start_bounded(5, most))
       bounded(function()

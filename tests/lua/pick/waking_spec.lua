@@ -72,7 +72,7 @@ describe("many workers under constraints #once", function()
       math.randomseed(seed)
       local crowd, ids, paused = Crowd.new(jq), {}, {}
       if seed % 3 == 0 then
-        jq:queue({ name = "a", fair = { { by = "argument.v" } } })
+        jq:queue({ name = "a", fair = { by = "argument.v" } })
       end
       crowd:come_to_rest()
       for step = 1, 250 do

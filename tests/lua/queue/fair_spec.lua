@@ -1,6 +1,5 @@
 -- Queues that several share: among equal priorities the values of the jobs take turns, by their weights.
 local fairness = require "support.fair"
-local msgpack = require "support.msgpack"
 local space = require "support.space"
 
 describe("a fair queue", function()
@@ -28,57 +27,6 @@ describe("a fair queue", function()
     ids = jq:enqueue_each({ name = "job", queue = "q", priority = 1 }, { v = "x" }, { v = 1.5 }, { v = 1.5 },
       { v = "x" }, { v = 1.5 })
     assert.are.same({ ids[1], ids[2], ids[3], ids[4], ids[5] }, jq:start_ids("q"))
-  end)
-  describe("of several levels", function()
-    local function shared(...)
-      local ids = {}
-      for _, pair in ipairs({ ... }) do
-        ids[#ids + 1] = jq:enqueue({ name = "job", queue = "q" }, { tenant = pair:sub(1, 1), key = pair:sub(2) })
-      end
-      return ids
-    end
-    it("does not reward who splits into many keys", function()
-      fair({ by = "argument.tenant" }, { by = "argument.key" })
-      local pairs_of_a = {}
-      for i = 1, 20 do
-        pairs_of_a[i] = "A" .. i
-      end
-      shared(unpack(pairs_of_a))
-      shared("B1", "B1", "B1", "B1", "B1")
-      local counts = { A = 0, B = 0 }
-      for _ = 1, 10 do
-        local tenant = msgpack.unpack(jq:start_one("q").blob).tenant
-        counts[tenant] = counts[tenant] + 1
-      end
-      assert.are.same({ A = 5, B = 5 }, counts)
-    end)
-    it("lets the job that each would give next decide between equals", function()
-      fair({ by = "argument.tenant" }, { by = "argument.key" })
-      shared("Ay", "Bk")
-      jq:start("q")
-      local ids = shared("Ay", "Bk", "Ax")
-      -- A and B are level; A would give Ax next, whose key had no turn yet, so B's job is the older one
-      assert.are.same({ ids[2], ids[3], ids[1] }, jq:start_ids("q"))
-    end)
-    for what, go in pairs({
-      ["is cancelled"] = function(id)
-        jq:cancel(id)
-      end,
-      ["expires"] = function()
-        jq:pass(5)
-      end,
-    }) do
-      it("lets an older job decide when the one that would be next " .. what, function()
-        fair({ by = "argument.tenant" }, { by = "argument.key" })
-        shared("Ay", "Bk")
-        jq:start("q")
-        local ids = shared("Ay", "Bk")
-        local next_one = jq:enqueue({ name = "job", queue = "q", expires_in = 5 },
-          { tenant = "A", key = "x" })
-        go(next_one)
-        assert.are.same(ids, jq:start_ids("q"))
-      end)
-    end
   end)
 
   describe("set while jobs wait", function()

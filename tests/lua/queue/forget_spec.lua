@@ -45,7 +45,7 @@ describe("forget", function()
   end)
   it("takes a fair queue away with its turns", function()
     for _ = 1, 2 do
-      jq:queue({ name = "a", fair = { { by = "argument" } } })
+      jq:queue({ name = "a", fair = { by = "argument" } })
       local first = jq:enqueue_each("a", "x", "y")[1]
       assert.are.equal(first, jq:start({ queues = "a", count = 1 })[1].id)
       jq:call("cancel", { where = { queue = "a" } })

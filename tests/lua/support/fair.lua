@@ -2,12 +2,12 @@
 local msgpack = require "support.msgpack"
 local space = require "support.space"
 
----@return function fair(...) makes queue q fair
+---@return function fair(sharing) makes queue q fair
 ---@return function enqueue(letters, more) jobs in it, one for each letter: "AAB" is two of A and one of B; their ids
 ---@return function letters(count, queues) the values of the jobs in the order they start, one pick for each
 return function(jq)
-  local function fair(...)
-    return jq:queue({ name = "q", fair = { ... } })
+  local function fair(sharing)
+    return jq:queue({ name = "q", fair = sharing })
   end
   local function enqueue(letters, more)
     local ids = {}

@@ -91,16 +91,6 @@ class TestNames:
             return M"""
         assert run('local m = require "jqlua.m"\nreturn m.f(1)', m=module) == b"number"
 
-    def test_built_names_avoid_every_name_in_use(self, run: Any) -> None:
-        first = "local M = {}\nfunction M.b_c() return 1 end\nlocal function b() return 3 end\n"
-        first += "function M.b() local F, F_2, n, v = 10, 1, 2, 3 return F + b() end\nreturn M"
-        second = "local M = {}\nfunction M.c() return 2 end\nreturn M"
-        script = """local a = require "jqlua.a"
-            local x = require "jqlua.a_b"
-            local a_b_c, a_b_c_2 = 100, 200
-            return { a.b_c(), x.c(), a.b(), a_b_c, a_b_c_2 }"""
-        assert run(script, a=first, a_b=second) == [1, 2, 13, 100, 200]
-
 
 class TestConstants:
     def test_constants_stand_where_they_are_used(self, built: Built) -> None:
@@ -155,6 +145,27 @@ class TestErrors:
             else:
                 client.execute_command("FUNCTION", "LOAD", "REPLACE", bundle.library.source)
                 client.execute_command("FCALL", f"{bundle.library.name}_op", 1, "{e}", what)
+
+
+@pytest.mark.parametrize("form", ["script", "function"])
+def test_values_that_are_made_of_keys_are_those_of_the_call(
+    tmp_path: Path, redis_server: RedisServer, form: str
+) -> None:
+    module = """local keys = require "jqlua.base.keys"
+        local M = {}
+        local NAMES = { a = keys.A, f = function() return keys.A .. "!" end }
+        M.ALL = { NAMES.a .. "2" }
+        function M.f() return { NAMES.a, NAMES.f(), M.ALL[1] } end
+        return M"""
+    keys = 'local M = {}\nM.A = KEYS[1] .. ":a"\nreturn M'
+    bundle = build(write(tmp_path, 'local m = require "jqlua.m"\nreturn m.f()', m=module, **{"base/keys": keys}))
+    assert bundle.library
+    with redis_server.client() as client:
+        client.execute_command("FUNCTION", "LOAD", "REPLACE", bundle.library.source)
+        for name in ("{x}", "{y}", "{x}"):
+            called = ("EVAL", bundle["op"].source) if form == "script" else ("FCALL", f"{bundle.library.name}_op")
+            wanted = [f"{name}:a", f"{name}:a!", f"{name}:a2"]
+            assert client.execute_command(*called, 1, name) == [one.encode() for one in wanted]
 
 
 class TestText:

@@ -28,11 +28,11 @@ def test_queues_are_listed_shown_and_paused(cli_: Cli) -> None:
 
 def test_what_is_said_of_queues_is_read_as_people_write_it(cli_: Cli) -> None:
     made = cli_.ok("call", "queue", "q", "--fair", "argument.customer", "--set", "result_ttl=60,route=queue", "--json")
-    assert made.document["fair"] == [{"by": "argument.customer"}]
+    assert made.document["fair"] == {"by": "argument.customer"}
     assert made.document["settings"] == {"result_ttl": 60, "route": "queue"}
-    levels = '[{"by": "argument.customer", "weights": {"acme": 3}}]'
-    again = cli_.ok("call", "queue", "q", "--fair", levels, "--unset", "route", "--json").document
-    assert again["fair"][0]["weights"] == {"acme": 3} and again["settings"] == {"result_ttl": 60}
+    fair = '{"by": "argument.customer", "weights": {"acme": 3}}'
+    again = cli_.ok("call", "queue", "q", "--fair", fair, "--unset", "route", "--json").document
+    assert again["fair"]["weights"] == {"acme": 3} and again["settings"] == {"result_ttl": 60}
     assert not cli_.ok("call", "queue", "q", "--fair", "", "--json").document.get("fair")
 
 

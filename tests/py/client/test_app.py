@@ -15,17 +15,6 @@ from jqmaster.errors import Conflict, Invalid, Unavailable
 __all__ = ["jq"]
 
 
-def test_a_job_s_result_comes_back(jq: JQ) -> None:
-    @jq.job
-    def add(a: int, b: int = 2) -> int:
-        return a + b
-
-    assert add(1, 2) == 3
-    with working(jq):
-        assert add.enqueue(40).result(timeout=60) == 42
-        assert add.enqueue(a=1, b=-1).result(timeout=60) == 0
-
-
 def test_arguments_that_do_not_fit_are_refused_at_once(jq: JQ) -> None:
     @jq.job
     def add(a: int, b: int) -> int:
@@ -39,15 +28,6 @@ def test_arguments_that_do_not_fit_are_refused_at_once(jq: JQ) -> None:
         add.enqueue(1, 2, a=3)  # type: ignore[misc]
     with pytest.raises(TypeError, match=r"no such option: prio\b"):
         add.options(prio=3)  # type: ignore[call-arg]
-
-
-def test_an_argument_is_a_map_of_names(jq: JQ) -> None:
-    @jq.job
-    def mail(to: str, *, subject: str = "") -> None: ...
-
-    document = mail.enqueue("a@b", subject="hi").document()
-    assert document["argument"] == {"to": "a@b", "subject": "hi"}
-    assert (document["name"], document["queue"], document["keep_result"]) == ("mail", "mail", False)
 
 
 def test_options_go_with_the_job(jq: JQ) -> None:
@@ -177,16 +157,6 @@ def test_limits_are_listed_held_and_opened(jq: JQ) -> None:
     jq.operations.hold("one", 0, by="acme")
     with pytest.raises(TypeError, match=r"a map of conditions, such as \{'name': 'mail'\}"):
         jq.constrain("one", "mail", concurrency=1)  # type: ignore[arg-type]
-
-
-def test_names_are_taken_once() -> None:
-    jq = JQ()
-
-    @jq.job
-    def add() -> None: ...
-
-    with pytest.raises(ValueError, match="there is a job 'add' already"):
-        jq.job(lambda: None, name="add")  # type: ignore[call-overload]
 
 
 def test_a_namespace_is_for_a_redis(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 
-import pytest
-
 from app_support import jq, transport, working
 from jqmaster import JQ
 from processes import MasterProcess
@@ -43,18 +41,6 @@ async def test_async_twins(jq: JQ) -> None:
         None,
     ]
     assert (await jq.aenqueue("add", [1, 2])).created
-
-
-async def test_waiting_can_be_cancelled(jq: JQ) -> None:
-    handle = await jq.aenqueue("nobody")
-    waiting = asyncio.create_task(handle.aresult())
-    with pytest.raises(TimeoutError):
-        await asyncio.wait_for(asyncio.shield(waiting), 0.05)
-    waiting.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await waiting
-    with pytest.raises(TimeoutError):
-        await handle.aresult(timeout=0.05)
 
 
 def test_several_loops_share_one_object(jq: JQ) -> None:

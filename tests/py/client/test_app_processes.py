@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import multiprocessing
 import os
 import pickle
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -15,7 +13,6 @@ import pytest
 
 from app_support import transport, working
 from jqmaster import JQ
-from jqmaster.client import link
 from parts import eventually
 from servers import RedisServer
 
@@ -28,18 +25,6 @@ def test_many_threads_share_one_object(jq: JQ) -> None:
     with working(jq, concurrency=32), ThreadPoolExecutor(32) as threads:
         results = threads.map(lambda number: double.enqueue(number).result(timeout=60), range(200))
         assert list(results) == [2 * number for number in range(200)]
-
-
-def test_plain_calls_work_inside_an_event_loop(jq: JQ) -> None:
-    @jq.job
-    def double(a: int) -> int:
-        return 2 * a
-
-    async def main() -> int:
-        return double.enqueue(4).result(timeout=60)
-
-    with working(jq):
-        assert asyncio.run(main()) == 8
 
 
 def test_waiting_threads_have_a_connection_each_as_long_as_they_wait(fresh_server: RedisServer, namespace: str) -> None:
@@ -72,19 +57,6 @@ async def test_waiting_tasks_share_one_connection(fresh_server: RedisServer, nam
             assert sum(int(client["ssub"]) for client in redis.client_list()) == 1
         assert await jq.acall("cancel", [handle.id for handle in handles]) == ["queued"] * 20
     assert {task.result() for task in waiting} == {"cancelled"}
-
-
-def test_a_plain_call_in_a_debugged_loop_warns_once(jq: JQ, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def main() -> None:
-        for _ in range(2):
-            jq.enqueue("nobody")
-
-    monkeypatch.setattr(link, "_warned", [])
-    with pytest.warns(RuntimeWarning, match="blocks the event loop") as warned:
-        asyncio.run(main(), debug=True)
-    assert len(warned) == 1
-    with warnings.catch_warnings(action="error"):
-        asyncio.run(main())
 
 
 def test_an_object_that_is_dropped_leaves_no_connection(fresh_server: RedisServer, namespace: str) -> None:
@@ -130,17 +102,6 @@ def test_a_forked_process_makes_connections_of_its_own(jq: JQ) -> None:
     os.close(writing)
     assert jq.handle(child_id).document()["name"] == "child"
     assert jq.enqueue("parent").status() == "queued"
-
-
-def test_a_spawned_process_too(redis_url: str, namespace: str) -> None:
-    context = multiprocessing.get_context("spawn")
-    ids: Any = context.Queue()
-    process = context.Process(target=_in_child, args=(redis_url, namespace, ids))
-    process.start()
-    child_id = ids.get(timeout=60)
-    process.join(60)
-    assert process.exitcode == 0
-    assert JQ(redis_url, namespace=namespace).handle(child_id).document()["name"] == "child"
 
 
 def module_job() -> None: ...

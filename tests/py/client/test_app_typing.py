@@ -75,8 +75,6 @@ assert_type(clean.enqueue().result(), None)
 assert_type(add.handle("id"), Handle[int])
 assert_type(mail.options(delay=5).handle("id").result(), dict[str, int])
 assert_type(jq.dependency_results(), list[Any])
-assert_type(jq.dependency_results(int), list[int])
-assert_type(jq.dependency_results(dict[str, int], return_errors=True), list[dict[str, int] | Exception])
 assert_type(jq.dependency_results(return_errors=True), list[Any])
 assert_type(jq.group(add.job(n) for n in range(3)), Flow[list[int]])
 assert_type(jq.group([add.job(1)], done=clean.job()).result(timeout=5), list[int])
@@ -85,7 +83,7 @@ assert_type(jq.chain(clean.job(), [add.job(1), split.job("a")], upload.job("a"))
 assert_type(jq.chain(add.job(1)).progress(), Progress)
 jq.chain(add.job(1), [add.job(1)])  # wrong: arg-type
 jq.chord([add], add.job(1))  # wrong: list-item
-ResumeAfter([add.job(1), add.enqueue(1), "id", {"name": "a"}], if_failed="run", checkpoint={"at": 1})
+ResumeAfter([add.job(1), add.enqueue(1), "id"], if_failed="run", checkpoint={"at": 1})
 ResumeAfter([add.job(1)], if_failed="no")  # wrong: arg-type
 assert_type(jq.task("resize").enqueue(1, wide=True).result(), Any)
 
@@ -94,7 +92,6 @@ async def main() -> None:
     assert_type(await mail("a", subject="b"), dict[str, int])
     assert_type(await (await mail.aenqueue("a", subject="b")).aresult(), dict[str, int])
     assert_type(await add.enqueue(1), int)
-    assert_type(await jq.adependency_results(int), list[int])
     assert_type(await jq.chord([clean.job()], add.job(1)), int)
     assert_type(await (await jq.achain(clean.job(), add.job(1))).aprogress(), Progress)
     assert_type((await jq.aoperations.kick(where={"worker": "w"})).changed, int)

@@ -64,18 +64,6 @@ def test_a_burst_raises_what_failed(jq: JQ) -> None:
     assert jq.burst(raises=False) == 1
 
 
-async def test_a_burst_in_a_loop(jq: JQ) -> None:
-    @jq.job
-    async def add(a: int) -> int:
-        return a + 1
-
-    handle = await add.aenqueue(1)
-    assert await jq.aburst() == 1
-    assert await handle == 2
-    await add.aenqueue(2)
-    assert jq.burst() == 1
-
-
 @pytest.mark.parametrize(("error", "attempts"), [(ConnectionError, 3), (ValueError, 1), (BrokenPipeError, 1)])
 def test_exceptions_decide_about_retries(jq: JQ, error: type[Exception], attempts: int) -> None:
     @jq.job(max_retry=2, retry_on=(ConnectionError,), give_up_on=(BrokenPipeError,))

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jqmaster import JQ, checkpoint
 from jqmaster.client.calling import MessagePack, Signature
 
 
@@ -50,28 +49,3 @@ def test_what_was_called_is_what_is_called(function: Any, args: list[Any], kwarg
     packed = serializer.dumps(signature.encode(tuple(args), kwargs))
     args_, kwargs_ = signature.decode(serializer.loads(packed))
     assert function(*args_, **kwargs_) == expected
-
-
-def test_a_map_with_tuples_as_keys_can_be_read() -> None:
-    """Nothing refuses it where nothing is annotated: so it must not break who reads a result, or a list of jobs."""
-    serializer = MessagePack()
-    for value in ({(1, 2): 3}, {((1,), "a"): [{(): None}]}, {1: 2, None: 3}):
-        assert serializer.loads(serializer.dumps(value)) == value
-    assert serializer.loads(b"\x81\x81\x01\x02\x03") == {((1, 2),): 3}  # a map as a key
-    with pytest.raises(ValueError):
-        serializer.loads(b"\xc1")
-
-
-def test_a_checkpoint_is_packed_as_arguments_are(redis_url: str, namespace: str) -> None:
-    jq = JQ(redis_url, namespace=namespace, serializer=MessagePack(default=sorted))
-
-    @jq.job(retry_base=0)
-    def adds_up(numbers: list[int]) -> int:
-        if len(numbers) == 1:
-            checkpoint({"numbers": {2, *numbers}})
-            raise ConnectionError("away")
-        return sum(numbers)
-
-    handle = adds_up.enqueue({1})
-    jq.burst()
-    assert handle.result(timeout=60) == 3

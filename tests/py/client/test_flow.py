@@ -71,16 +71,6 @@ def test_one_that_fails_is_told_once_all_have_ended(jq: JQ) -> None:
         group.result(timeout=60)
 
 
-def test_a_chord_goes_on_with_all_results(jq: JQ) -> None:
-    does = Functions(jq)
-    chord = jq.chord([does.add.job(n, n) for n in range(4)], does.total.job())
-    assert [one.status() for one in chord.jobs] == ["queued"] * 4 + ["blocked"]
-    with working(jq, concurrency=2):
-        assert chord.result(timeout=60) == 12
-    assert chord.progress() == Progress(5, done=5)
-    assert chord.callbacks == []
-
-
 def test_a_chain_passes_results_on_from_step_to_step(jq: JQ) -> None:
     does = Functions(jq)
     twice = does.total.job()  # a call may be used for several jobs
@@ -158,14 +148,6 @@ def test_a_flow_of_very_many(jq: JQ) -> None:
         assert first.result(timeout=300) == sum(range(2500))
     assert (first.progress(), first.callbacks[0].join(timeout=60)) == (Progress(2501, done=2501), "skipped")
     assert jq.chord(calls, does.total.job(), failed=does.tell.job("failed")).cancel() == 2502
-
-
-async def test_flows_in_coroutines(jq: JQ) -> None:
-    does = Functions(jq)
-    chord = await jq.achord([does.add.job(1, 2)], does.total.job())
-    group = await jq.agroup([does.add.job(3, 4)])
-    await jq.aburst()
-    assert (await chord, await group, (await chord.aprogress()).ended, await group.acancel()) == (3, [7], 2, 0)
 
 
 # -- a job that runs again when others have ended ----------------------------------------------------------------

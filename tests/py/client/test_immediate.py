@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from app_support import jq
-from jqmaster import JQ, FollowUp, JobError, JobFailed, current_job
-from jqmaster.errors import NotFound, Unavailable
+from jqmaster import JQ, JobError, JobFailed, current_job
+from jqmaster.errors import NotFound
 
 __all__ = ["jq"]
 
@@ -64,21 +64,3 @@ def test_immediate_jobs_run_in_the_caller_s_thread() -> None:
         assert jq.burst() == 0
         with pytest.raises(NotFound):
             jq.handle("direct-99").result()
-
-
-async def test_immediate_jobs_in_a_loop() -> None:
-    jq = JQ("redis://127.0.0.1:9")
-
-    @jq.job
-    async def upper(text: str) -> str:
-        return text.upper()
-
-    @jq.job
-    async def first() -> FollowUp[str]:
-        return FollowUp("done", [upper.job("b")])
-
-    with jq.immediate():
-        assert upper.enqueue("a").result() == "A"
-        assert await (await upper.aenqueue("a")).aresult() == "A"
-        with pytest.raises(Unavailable, match="there is no server"):
-            await first.aenqueue()

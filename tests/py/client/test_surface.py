@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import secrets
 from datetime import timedelta
 
 import msgpack
@@ -77,19 +76,6 @@ async def test_what_failed_is_retried_or_removed(jq: JQ, call: Call, own: Engine
     assert [job["id"] for job in await call("jobs")] == [jobs[1].id]
 
 
-async def test_cancelling_jobs(jq: JQ, call: Call, own: Engine) -> None:
-    first = jq.new_job("a")
-    jobs = await jq.aenqueue_many([first, jq.new_job("a", depends=[first]), jq.new_job("a")])
-    with pytest.raises(Conflict):
-        await call("cancel", of=jobs[0], dependents="refuse")
-    assert await call("cancel", of=jobs[0], dependents="cancel") is True
-    await own.tick()
-    assert await call("status", of=jobs[1]) == "cancelled"
-    assert await call("cancel", of=jobs[1]) is False
-    await put(jq, 3)
-    assert await call("cancel_where", name="a", force=True, status="queued") == 4
-
-
 async def test_operations_by_their_names(jq: JQ, call: Call) -> None:
     """Each has its own tests; here is how they are asked, with values unpacked."""
     [job] = await put(jq, unique="k")
@@ -107,17 +93,6 @@ async def test_operations_by_their_names(jq: JQ, call: Call) -> None:
             wrong()
     with pytest.raises(AttributeError, match=r"JQ has no hamster$"):
         jq.hamster  # type: ignore[attr-defined]  # noqa: B018
-
-
-async def test_a_copy(jq: JQ, call: Call, own: Engine) -> None:
-    jobs = await put(jq, 300)
-    records = await call("each", "export")
-    copy = "{t" + secrets.token_hex(6) + "}"
-    assert await call("import_records", records, copy) > 300
-    [last] = await Engine(own.redis, copy).get([jobs[-1].id])
-    assert last is not None and last["argument"] == msgpack.packb(299)
-    with pytest.raises(Conflict):
-        await call("import_records", records[:1], own.namespace)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import asyncio
 import pytest
 
 from jqmaster import JQ
-from jqmaster.engine.engine import Engine
 from jqmaster.errors import Invalid
 from surface_support import Call, call, jq, own, put, server
 
@@ -46,14 +45,3 @@ async def test_more_than_a_page(jq: JQ, call: Call) -> None:
     assert [job["argument"] for job in await call("jobs", tag="t")] == list(range(2100))
     assert await call("cancel_where", queue="a") == 2100
     assert {job["status"] for job in await call("jobs", brief=True)} == {"cancelled"}
-
-
-async def test_usage_of_more_than_a_page(call: Call, own: Engine) -> None:
-    await call("constrain", "c", {"name": "mail"}, by="argument", concurrency=1)
-    # One of the values is text that is not UTF-8, which shows as what stands for such.
-    await own.enqueue([({"name": "mail"}, b"\xcd" + number.to_bytes(2, "big")) for number in range(1000)])
-    await own.enqueue([({"name": "mail"}, b"\xa1\xff")])
-    while (await own.pick("w", "mail", 1000)).next_ms == 0:
-        pass
-    keys = await call("each", "usage", "c")
-    assert {key["by"] for key in keys} == {*range(1000), "\ufffd"} and len(keys) == 1001

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime as dt
 import functools
 import sqlite3
 import threading
-import typing
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,9 +14,8 @@ import pydantic
 import pytest
 
 import typed_values
-from app_support import working
 from jqmaster import JQ, FollowUp, JobError, MessagePack, Move, ResumeAfter, current_job
-from typed_values import ACME, DAY, HOOK, ID, ORDER, VALUES, Account, Checked, Customer, Express, Hook, Order, Size
+from typed_values import ACME, DAY, HOOK, ID, ORDER, VALUES, Account, Customer, Express, Hook, Order, Size
 
 if TYPE_CHECKING:
     from elsewhere import Unseen  # type: ignore[import-not-found]
@@ -66,12 +62,12 @@ def test_values_arrive_as_what_they_were(jq: JQ) -> None:
 
 
 REFUSED: list[tuple[Any, str]] = [
-    (sqlite3.Connection, "nothing is known of Connection"), (Callable[[int], int], "no serializable form"),
-    (typing.TextIO, "nothing is known of TextIO"), (uuid.UUID | str, "more than one str-like"),
-    (Order | Express, "more than one dataclass"), (set[int] | list[int], "more than one array-like"),
-    (dict[str, list[T]], "type variable"), (AsyncIterator[int], "no serializable form"), (5, "not supported"),
-    ("what a?", "no expression"), (list[dataclasses.make_dataclass("Held", [("it", Iterator)])], "no serializable"),
-]  # type: ignore[misc] # fmt: skip
+    (uuid.UUID | str, "more than one str-like"),
+    (Order | Express, "more than one dataclass"),
+    (set[int] | list[int], "more than one array-like"),
+    (5, "not supported"),
+    ("what a?", "no expression"),
+]
 
 
 @pytest.mark.parametrize(("hint", "reason"), REFUSED, ids=[str(one[0]) for one in REFUSED])
@@ -94,7 +90,7 @@ def test_what_is_not_as_annotated_is_refused_where_it_is_given(jq: JQ) -> None:
     wrong: list[tuple[Any, Any, str]] = [
         (Order, 5, "Expected `object`"), (Size, "xl", "Invalid enum value"), (Order, {"id": str(ID)}, "`price`"),
         (uuid.UUID, None, "Expected `uuid`"), (set[Order], threading.Lock(), "lock cannot be"),
-        (Account, {"user_id": 5, "x": 1}, "x: Extra inputs"), (Checked, {"count": 0}, "count: Input should be greater"),
+        (Account, {"user_id": 5, "x": 1}, "x: Extra inputs"), (sqlite3.Connection, 5, "nothing is known of Connection"),
         (Hook, {"url": "no", "secret": "hush", "path": "a"}, "url: Input should be a valid URL"),
     ]  # fmt: skip
     for number, (hint, value, problem) in enumerate(wrong):
@@ -150,7 +146,7 @@ def test_results_have_their_types_also_for_those_who_know_no_more_than_ids(jq: J
     async def resumes() -> list[Order]:
         if not current_job.get().depends:
             raise ResumeAfter([order.job(), order.job()])
-        return await jq.adependency_results(Order)
+        return await jq.adependency_results()
 
     handles: list[Any] = [order.enqueue(), either.enqueue(True), either.enqueue(False), moves.enqueue()]
     handles.append(resumes.enqueue())
@@ -163,36 +159,6 @@ def test_results_have_their_types_also_for_those_who_know_no_more_than_ids(jq: J
     assert jq.handle(handles[0].id).result()["id"] == str(ID)
     with pytest.raises(ValueError, match=f"the result of job {handles[1].id}: Object missing required field `id`"):
         order.handle(handles[1].id).result()
-
-
-def test_dependency_results_are_of_their_types(jq: JQ) -> None:
-    seen: list[Any] = []
-
-    @jq.job
-    def order(fails: bool = False) -> Order:
-        if fails:
-            raise ValueError("sold out")
-        return ORDER
-
-    @jq.job
-    async def customer() -> Customer:
-        return ACME
-
-    @jq.job
-    def looks(how: str) -> None:
-        seen[:] = jq.dependency_results(Order) if how == "named" else jq.dependency_results(return_errors=how == "all")
-
-    two = [order.enqueue(), customer.enqueue()]
-    looks.options(depends=two).enqueue("untyped")
-    jq.burst()
-    assert seen == [ORDER, ACME]
-    wrong = looks.options(depends=two).enqueue("named")
-    parts = [order.job(), order.job(True)]
-    jq.enqueue_many([*parts, looks.options(depends=parts, if_failed="run").job("all")])
-    jq.burst(raises=False)
-    assert seen[0] == ORDER and isinstance(seen[1], JobError)
-    with pytest.raises(JobError, match=f"ValueError: the result of job {two[1].id}: "):
-        wrong.result(timeout=60)
 
 
 def test_what_does_not_fit_names_its_parameter(jq: JQ) -> None:
@@ -230,7 +196,7 @@ def test_names_that_are_known_later(jq: JQ) -> None:
     later.enqueue(DAY)
     builds.enqueue(Unfinished(part=Part(day=DAY)))
     with pytest.raises(ValueError, match=r"job unseen: name 'Unseen' is not defined; have its module know it"):
-        jq.worker().options()
+        jq.worker()
     other = JQ(jq.url, namespace=jq.namespace, serializer=MessagePack(default=repr))  # which may know what it is
     assert other.job(unseen.function).enqueue(1).created
     del jq.tasks["unseen"]
@@ -240,38 +206,3 @@ def test_names_that_are_known_later(jq: JQ) -> None:
 
 class Part(pydantic.BaseModel):
     day: dt.date
-
-
-def test_what_nobody_annotated_arrives_as_it_travels(jq: JQ) -> None:
-    got: list[Any] = []
-
-    @jq.job
-    def either(id: Any, kind: object, other=None, *more, **named: Any | int) -> None:  # type: ignore[no-untyped-def]
-        got.extend([id, kind, other, *more, *named.values()])
-
-    either.enqueue(ORDER.id, Size.LARGE, ORDER.price, dt.datetime(2030, 1, 2), DAY, hook=HOOK, secret=HOOK.secret)
-    jq.burst()
-    hook = got.pop(5)
-    assert got == [str(ID), "l", "9.90", "2030-01-02T00:00:00", "2030-01-02", "s3cret"]
-    assert [hook[name] for name in ("url", "secret", "data")] == ["https://example.org/a", "s3cret", b"\xff"]
-
-
-@pytest.mark.parametrize("options", [{}, {"serializer": MessagePack(default=str)}])
-def test_another_serializer_changes_nothing(redis_url: str, namespace: str, options: Any) -> None:
-    jq = JQ(redis_url, namespace=namespace, **options)
-
-    @jq.job
-    def twice(order: Order, kind: typed_values.Kind) -> tuple[Order, typed_values.Kind]:
-        return order, kind
-
-    with working(jq):
-        assert twice.enqueue(ORDER, typed_values.Kind.OTHER).result(timeout=60) == (ORDER, typed_values.Kind.OTHER)
-
-
-def test_plain_types_need_no_converters() -> None:
-    @JQ().job
-    def plain(a: int, b: list[str], c: dict[str, Any] | None = None, *d: float, **e: Iterable[bytes]) -> dict[str, int]:
-        return {}
-
-    assert plain.signature is not None
-    assert plain.signature.converters == {}

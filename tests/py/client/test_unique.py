@@ -25,7 +25,7 @@ def values(names: set[str], orders: list[Order], record: Record, bare=None, **mo
 
 order = Order(ID, Decimal("9.90"), sizes={Size.SMALL, Size.LARGE})
 hook = Hook(url="https://a.b/", secret="x", path="p", names={"a", "b", "c"})
-bare = {"x": {1, "b", None}, "y": frozenset({frozenset({"p", "q"}), frozenset()}), "z": [hook], "k": {Kind.A}}
+bare = {"x": {1, "b", None}, "y": frozenset({frozenset({"p", "q"}), frozenset()}), "z": [hook], "k": {Size.SMALL}}
 print(values.enqueue({"a", "b", "c", "d"}, [order], Record(ID, frozenset("abcd")), bare, m={1.5, DAY}, n=1).id)
 """
 
@@ -69,14 +69,6 @@ def test_equal_arguments_are_one_key_however_they_are_given(jq: JQ) -> None:
     assert complexes.enqueue(1 + 2j) == complexes.enqueue(1 + 2j) != complexes.enqueue(1 + 3j)
 
 
-def test_bare_calls_have_keys(redis_url: str, namespace: str) -> None:
-    jq = JQ(redis_url, namespace=namespace, unique=True)
-    assert jq.enqueue("bare", {"a": 1, "b": {2, 3}}) == jq.enqueue("bare", {"b": {3, 2}, "a": 1})
-    assert jq.enqueue("bare", 1) != jq.enqueue("bare", 2)
-    elsewhere = jq.task("elsewhere")
-    assert elsewhere.enqueue(1, b=2, a=3) == elsewhere.enqueue(1, a=3, b=2) != elsewhere.enqueue(1)
-
-
 def test_a_function_gets_the_arguments_that_it_names(jq: JQ) -> None:
     def reindex(shop: str, force: bool = False, *, depth: int = 3) -> None: ...
 
@@ -88,23 +80,6 @@ def test_a_function_gets_the_arguments_that_it_names(jq: JQ) -> None:
         task = jq.job(unique=function, name=f"reindex-{number}")(reindex)
         assert task.enqueue("x").document()["unique"] == key
         task.options(unique=function)
-
-
-def test_a_function_that_cannot_be_called_is_refused_where_it_stands(jq: JQ) -> None:
-    def reindex(shop: str, force: bool = False) -> None: ...
-
-    def function(customer: str) -> str:
-        return customer
-
-    message = "unique of job reindex: it takes customer; the job has shop, force"
-    with pytest.raises(TypeError, match=message):
-        jq.job(unique=function)(reindex)
-    with pytest.raises(TypeError, match=message):
-        jq.job(reindex).options(unique=function)
-    with pytest.raises(TypeError, match=message):
-        JQ(unique=function).job(reindex)
-    with pytest.raises(TypeError, match="job clean: unique: expected text, True or a function, got 5"):
-        jq.job(unique=5, name="clean")(reindex)  # type: ignore[call-overload]
 
 
 def test_errors_of_a_function_and_what_it_gives(jq: JQ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -18,20 +17,6 @@ def run(nodes: RedisCluster, name: str, *arguments: str, code: int = 0) -> str:
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
     assert done.returncode == code, (done.stdout, done.stderr)
     return done.stdout
-
-
-def test_commands(nodes: RedisCluster, name: str) -> None:
-    assert "is in" in run(nodes, name, "load")
-    run(nodes, name, "call", "queue", "mail", "--set", "route=argument.customer")
-    for customer in range(3):
-        run(nodes, name, "enqueue", "mail", json.dumps({"customer": customer}))
-    queue = json.loads(run(nodes, name, "queues", "mail", "--json"))
-    assert (queue["queued"], queue["settings"]) == (3, {"route": "argument.customer"})
-    limit = ["call", "constrain", "c", '{"queue": "mail"}', "--concurrency", "1"]
-    assert "c" in run(nodes, name, *limit, "--by", "argument.customer")
-    run(nodes, name, *limit, code=2)
-    assert run(nodes, name, "jobs", "--queue", "mail").count("queued") == 3
-    run(nodes, name, "doctor", code=1)  # nobody serves the queue
 
 
 def test_the_doctor_compares_partitions(nodes: RedisCluster, name: str) -> None:

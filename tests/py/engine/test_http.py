@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import threading
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -180,3 +183,34 @@ async def test_a_worker_outlives_a_master_that_fails(server: Server, own: Engine
         stop.set()
         await eventually(working.done)
         await source.stop()
+
+
+@pytest.mark.parametrize("kind", ["plain", "async"])
+def test_a_connection_that_was_closed_meanwhile_is_not_used_again(kind: str) -> None:
+    """A server closes what is idle, and the loop may have had no turn since."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    content = msgpack.packb("ok")
+    answer = b"HTTP/1.1 200 OK\r\ncontent-type: application/msgpack\r\ncontent-length: %d\r\n\r\n" % len(content)
+
+    def serve() -> None:
+        for _ in range(2):
+            connection, _ = listening.accept()
+            connection.recv(4096)
+            connection.sendall(answer + content)
+            connection.close()
+
+    serving = threading.Thread(target=serve)
+    serving.start()
+    engine = HttpEngine([f"http://127.0.0.1:{listening.getsockname()[1]}"])
+
+    async def calls() -> list[Any]:
+        values = []
+        for _ in range(2):
+            values.append((await engine.send("POST", "/call/mark", b"x", repeats=False)).value)
+            time.sleep(0.2)  # noqa: ASYNC251
+        await engine.close()
+        return values
+
+    assert (plainly.run if kind == "plain" else asyncio.run)(calls()) == ["ok", "ok"]
+    serving.join(60)
+    listening.close()

@@ -7,9 +7,6 @@ import importlib
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-from redis.asyncio.connection import Connection
-
 import jqmaster
 
 PACKAGE = Path(jqmaster.__file__).parent
@@ -71,8 +68,3 @@ def used() -> Iterator[tuple[str, str]]:
 def test_private_names_of_libraries_have_a_reason_each() -> None:
     assert set(used()) == set(ALLOWED)
     assert len(ALLOWED) <= MOST
-
-
-@pytest.mark.parametrize("name", ["_connect", "_reader", "_writer"])
-def test_a_connection_of_redis_py_still_has(name: str) -> None:
-    assert hasattr(Connection, name)

@@ -19,13 +19,13 @@ PACKAGE = ROOT / "python/jqmaster"
 # lines that it may have.
 FLOORS: dict[str, dict[str, int]] = {
     "for people": {"__main__": 20, "cli": 2540, "testing": 140},
-    "for programs": {"client": 3140, "worker": 2440},
+    "for programs": {"client": 2890, "worker": 2350},
     "the server": {"server": 5560},
     "the engine's hand": {
         "cluster": 1330,
-        "engine": 3090,
+        "engine": 3100,
         "connection": 1850,
-        "bundle": 770,
+        "bundle": 780,
         "manifest": 860,
         "errors": 210,
     },

@@ -160,7 +160,7 @@ def test_who_was_woken_goes_on_until_all_that_waits_is_sorted(driver):
     wait = {"on": "push", "ms": 60000}
     for master in ("m1", "m2"):
         driver.run(["assign", {"master": master, "wait": wait}, 0])
-    driver.run(["queue", {"name": "many", "fair": [{"by": "argument.c"}]}, 0])
+    driver.run(["queue", {"name": "many", "fair": {"by": "argument.c"}}, 0])
     driver.run(["register", {"name": "w", "queues": "*", "url": "http://w/"}, 0])
     driver.run(["wake", {"on": "push", "assign": {"master": "m2", "wait": wait}}, 0])
     assert sum(job.status == "running" for job in driver.model.jobs.values()) == 1

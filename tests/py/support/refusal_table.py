@@ -188,9 +188,8 @@ BY_HAND: dict[str, dict[str, list[Any]]] = {
     "discard": {"cursor": [{"cursor": ""}], "count": [{"count": 1}], "ids": [{"where": {}}, {"ids": None}]},
     "bulk": {"what": [{"what": None}], "where": [{"where": None}]},
     "queue": {
-        "fair[1]": [{"fair": [{"by": "name"}, 5]}],
-        "fair[0].weights.a": [
-            {"fair": [{"by": "name", "weights": {"b": 1, "a": wrong}}]} for wrong in (0, 0.0009, 1001, "1", True, NAN)],
+        "fair.weights.a": [
+            {"fair": {"by": "name", "weights": {"b": 1, "a": wrong}}} for wrong in (0, 0.0009, 1001, "1", True, NAN)],
     },
     "queues": {"count": [{"names": ["a"], "count": 1}]}, "constraints": {"count": [{"ids": ["a"], "count": 1}]},
     "schedules": {"count": [{"ids": ["a"], "count": 1}], "ids": [{"ids": ["a"] * 21, "next": 100}]},
@@ -199,7 +198,6 @@ BY_HAND: dict[str, dict[str, list[Any]]] = {
            for path, matchers in MATCHERS.items()},
         "arguments": [[], [encode(BASE["constrain"])], [encode(BASE["constrain"]), A, A]],
         "concurrency": [{"concurrency": None}], "by[1]": [{"by": ["name", path]} for path in PATHS],
-        "order": [{"order": "strict", "concurrency": 2}],
         'cost: "tokens", did you mean argument.tokens?': [{"rate": {"limit": 1, "period": 1}, "cost": "tokens"}],
     },
     "hold": {

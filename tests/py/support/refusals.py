@@ -112,14 +112,14 @@ CHANGES = [field("id", "job"), *(JOB[one.name] for one in FIELDS if one.changed 
 CHANGES.append(field("tags", "set<name>", 0, 32))
 MOVE = [JOB[name] for name in ("name", "queue", "priority", "delay")]
 RESUME = [JOB["depends"], JOB["if_failed"], field("checkpoint", "flag")]
-RATE = [field("limit", "integer", 1, 1e9), field("period", "seconds", 0.001, 31536000), field("smooth", "flag")]
-LEVEL = [field("by", "Path"), field("weights", "map<number>")]
+RATE = [field("limit", "integer", 1, 1e9), field("period", "seconds", 0.001, 31536000)]
+FAIR = [field("by", "Path"), field("weights", "map<number>")]
 OUTCOME = [field("id", "job"), field("token", "Hold"), field("type", "success|failure"), field("finished_at", "Time")]
 FAILURE = [field("reason", "other|timeout"), field("should_retry", "flag"), field("retry_in", "seconds", 0, 1e10),
            field("message", "message"), field("group", "name")]  # fmt: skip
 NOTES = [field("progress", "Progress"), field("message", "message")]
 OWN_SETTINGS = [
-    JOB["retry_jitter"], field("lease_grace", "number", 0, 86400), field("result_grace", "number", 0, 1e10),
+    JOB["retry_jitter"], field("result_grace", "number", 0, 1e10),
     *(field(name, "number", 0, 1e10) for name in ("retry_base", "retry_cap", "done_ttl", "error_ttl", "cancelled_ttl")),
     *(field(name, "number", 1, 1e10) for name in ("result_ttl", "late_after")),
     *(field(f"{state}_max", "integer", 0, 1e9) for state in ("done", "error", "cancelled")),
@@ -170,8 +170,7 @@ def of_documents() -> Iterator[Target]:
               lambda spec: [encode(HELD | {"jobs": [[RUNNING, HOLD, Raw(spec)]]})], "jobs[0][2]", True)  # fmt: skip
     yield one("queue", {"done_max": 5}, OWN_SETTINGS, within("queue", "set", {"name": "a"}), "set", True)
     yield one("config", {"done_max": 5}, SETTINGS, within("config", "set", {}), "set", True)
-    yield one("queue", {"by": "argument.a"}, LEVEL,
-              lambda spec: [encode({"name": "a", "fair": [{"by": "name"}, Raw(spec)]})], "fair[1]", True)  # fmt: skip
+    yield one("queue", {"by": "argument.a"}, FAIR, within("queue", "fair", {"name": "a"}), "fair", True)
     yield one("constrain", {"limit": 1, "period": 1}, RATE, within("constrain", "rate", {"id": "new"}), "rate", True,
               required="limit period")  # fmt: skip
     yield one("jobs", {}, WHERE, within("jobs", "where", {}), "where", True)

@@ -1,6 +1,5 @@
 """Annotations, and values that arrive as what they were."""
 
-import collections
 import dataclasses
 import datetime as dt
 import enum
@@ -12,10 +11,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, NewType
 
-import annotated_types
 import msgspec
 import pydantic
-import pydantic.dataclasses
 
 UserId = NewType("UserId", uuid.UUID)
 
@@ -23,13 +20,6 @@ UserId = NewType("UserId", uuid.UUID)
 class Size(enum.Enum):
     SMALL = "s"
     LARGE = "l"
-
-
-class Kind(enum.Enum):
-    A = "a"
-    TWO = 2
-    OTHER = None
-    RAW = b"\xff"
 
 
 class Point(NamedTuple):
@@ -86,12 +76,6 @@ class Hook(pydantic.BaseModel):
     names: set[str] = set()
 
 
-@pydantic.dataclasses.dataclass
-class Checked:
-    count: Annotated[int, pydantic.Field(gt=0)]
-    url: pydantic.HttpUrl | None = None
-
-
 ID = uuid.UUID(int=7)
 DAY = dt.date(2030, 1, 2)
 ORDER = Order(ID, Decimal("9.90"), DAY, {Size.LARGE})
@@ -114,16 +98,13 @@ VALUES: list[tuple[Any, Any]] = [
     (Record, Record(ID, frozenset("ab"))), (Record | Other, Other(DAY)), (int | dt.date, DAY), (int | dt.date, 3),
     (Annotated[dt.date, "a day"], DAY), (Annotated[int, msgspec.Meta(ge=3)], 5), (Sequence[Order], [ORDER]),
     (Mapping[str, dt.date], {"a": DAY}), (Path, Path("/a/b")), (Fraction, Fraction(1, 3)),
-    (dict[Path, int], {Path("/a"): 1}), (memoryview, memoryview(b"a")), (list[Path | None], [Path("a"), None]),
+    (memoryview, memoryview(b"a")), (list[Path | None], [Path("a"), None]),
     (ipaddress.IPv4Address, ipaddress.IPv4Address("127.0.0.1")),
     # what travels as it is
     (int, 5), (dict[str, Any], {"a": [1, None]}), (str | bytes, b"a"), (Any, {"a": 1}), (object, [1]),
     (Literal["a", 1, True, None], True), (Iterable[int], [1, 2]), (dict[int, str], {1: "a"}), (None, None),
-    # what pydantic makes
-    (Kind, Kind.OTHER), (list[Kind], [Kind.A, Kind.TWO]), (Kind | None, Kind.A), (dict[Kind, int], {Kind.TWO: 1}),
-    (Iterable[Order], [ORDER]), (Customer, ACME), (dict[str, Customer], {"a": ACME}), (Customer | None, None),
-    (list[Customer | None], [ACME, None]), (Account, Account.model_validate({"userId": 5, "in": 3})), (Hook, HOOK),
-    (Checked, Checked(3, "https://example.org/")), (pydantic.SecretStr, pydantic.SecretStr("s3cret")),
-    (Annotated[int, pydantic.Field(gt=0)], 5), (Annotated[str, annotated_types.MinLen(1)], "a"),
-    (collections.deque[int], collections.deque([1, 2])), (collections.Counter[str], collections.Counter("aab")),
+    (Iterable[Order], [ORDER]),
+    # models of pydantic
+    (Customer, ACME), (dict[str, Customer], {"a": ACME}), (list[Customer | None], [ACME, None]),
+    (Account, Account.model_validate({"userId": 5, "in": 3})), (Hook, HOOK),
 ]  # fmt: skip

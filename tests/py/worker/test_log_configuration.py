@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -97,22 +96,3 @@ def test_as_json_every_line_is_an_object(
     [line] = [one for one in said if one["message"] == "warned"]
     assert (line["job_name"], line["logger"]) == ("speak", "shop")
     assert ("spoken" in messages) == bool(configures), "the level is the program's"
-
-
-def test_a_master_that_logs_json_says_all_of_it_as_json(redis_url: str, namespace: str) -> None:
-    command = [sys.executable, "-m", "jqmaster.cli", "serve", "--redis", redis_url, "--namespace", namespace]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen([*command, "--port", "0", "--log-format", "json"], **pipes) as process:  # type: ignore[call-overload]
-        first = process.stdout.readline()
-        process.send_signal(signal.SIGTERM)
-        rest, errors = process.communicate(timeout=100)
-    said = [json.loads(line)["message"] for line in [first, *rest.splitlines(), *errors.splitlines()]]
-    assert " listens on http://" in said[0] and said[-1].startswith("stopping")
-
-
-def test_a_master_that_cannot_start_says_that_as_json(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "jqmaster.cli", "serve", "--redis", "redis://127.0.0.1:1", "--port", "0"]
-    ended = subprocess.run([*command, "--log-format", "json"], capture_output=True, text=True, timeout=100)
-    assert ended.returncode != 0
-    last = json.loads(ended.stderr.splitlines()[-1])
-    assert (last["level"], "127.0.0.1:1" in last["message"]) == ("ERROR", True)

@@ -28,7 +28,6 @@ from process_jobs import (
     listens,
     never_begins,
     sleeps,
-    stuck,
     tells,
     where,
     where_in_thread,
@@ -63,22 +62,6 @@ def test_a_job_runs_in_a_process_with_its_lifespan(jq: JQ) -> None:
     pid, number, name, state = handle.result(timeout=LONG_S)
     assert pid != os.getpid() and (number, name) == (7, "where_it_runs")
     assert state == pid, "the lifespan was entered there"
-
-
-@pytest.mark.parametrize(
-    ("how", "said"),
-    [
-        ("awkward", "Awkward: ab"),
-        ("killed", "ProcessDied: its process died: SIGKILL, as for want of memory"),
-        ("exit", "ProcessDied: its process died: exit code 3"),
-        ("unfit", "the result of fails cannot be packed"),
-        ("generator", "the function returned a generator: jobs cannot be generators"),
-    ],
-)
-def test_what_goes_wrong_there_is_told(jq: JQ, how: str, said: str) -> None:
-    handle = fails.enqueue(how)
-    jq.burst(raises=False)
-    assert said in handle.document()["message"]
 
 
 def test_what_follows_leaves_its_process(jq: JQ) -> None:
@@ -171,14 +154,6 @@ def test_a_process_is_used_again_and_renewed(jq: JQ) -> None:
     assert (pids(), pids(process_jobs=3)) == (1, 2)
 
 
-@pytest.mark.faults
-def test_a_lifespan_that_hangs_there_holds_nobody_up(redis_url: str, namespace: str) -> None:
-    with stuck.using(redis_url, namespace):
-        stuck.task("passes").enqueue()
-        stuck.burst()
-    assert not children()
-
-
 PROGRAM = """
 import os, pathlib, time
 from jqmaster import JQ
@@ -264,12 +239,3 @@ def test_jobs_ask_the_server_that_their_worker_was_told(jq: JQ, task: Any) -> No
         name, follower = task.enqueue().result(timeout=LONG_S)
         assert name == jq.handle(follower).result(timeout=LONG_S) == repr(jq)
         assert jq.chord([here.job()], asks_dependencies.job()).result(timeout=LONG_S) == [repr(jq)]
-
-
-def test_what_cannot_run_in_a_process() -> None:
-    async def wait() -> None: ...
-
-    with pytest.raises(TypeError, match="process=True is for plain functions"):
-        JQ().job(process=True)(wait)
-    with pytest.raises(TypeError, match="at the top of a module"):
-        JQ().job(process=True)(lambda: None)

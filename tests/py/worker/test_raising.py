@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-import raising_jobs
 from jqmaster import JQ, JobError
 from jqmaster.testing import working
 from raising_jobs import coroutine, jobs, neighbour, process, thread
@@ -23,26 +22,20 @@ SURROGATES = "\\udc80" * 9
 # How it is raised: what the message is, or begins with; the group; what the traceback has.
 RAISED: dict[str, tuple[str, str, str]] = {
     "exit": ("SystemExit: usage: …", "SystemExit", "SystemExit("),
-    "exit code": ("SystemExit: 3", "SystemExit", "SystemExit(3)"),
     "interrupt": ("KeyboardInterrupt", "KeyboardInterrupt", "raise KeyboardInterrupt"),
     "stop iteration": ("StopIteration", "StopIteration", "next(iter(()))"),
-    "stop async iteration": ("StopAsyncIteration: no more", "StopAsyncIteration", "no more"),
     "generator exit": ("GeneratorExit", "GeneratorExit", "raise GeneratorExit"),
     "cancelled": ("CancelledError", "asyncio.exceptions.CancelledError", "raising_jobs.py"),
-    "cancelled future": ("CancelledError", "concurrent.futures._base.CancelledError", "future.result()"),
     "timeout": ("TimeoutError: no answer", "TimeoutError", 'raise TimeoutError("no answer")'),
     "stopped": ("JobStopped: it says so itself", "jqmaster.worker.notes.JobStopped", "raise JobStopped"),
     "own": ("Own: a and b", "raising_jobs.Own", 'raise Own("a", "b")'),
     "mute": ("Mute: (Mute, whose text raises Own)", "raising_jobs.Mute", "raise Mute"),
-    "odd": ("Odd: (Odd, whose text raises TypeError)", "raising_jobs.Odd", "raise Odd"),
     "surrogate": ("OSError: caf\\udce9", "OSError", "caf\\udce9"),
     "huge": ("ValueError: xxx", "ValueError", 'ValueError("x" * 5_000_000)'),
     "recursion": ("RecursionError: maximum recursion depth", "RecursionError", "return raise_it(how)"),
-    "memory": ("MemoryError", "MemoryError", "raise MemoryError"),
     "group": ("BaseExceptionGroup: several (2 sub-exceptions)", "BaseExceptionGroup", "ValueError: a"),
     "chain": ("ValueError: number 2999", "ValueError", "characters are left out"),
     "cause": ("ValueError: bad row", "ValueError", "KeyError: 'key'\n\nThe above exception was the direct cause"),
-    "lock": ("ValueError: <unlocked", "ValueError", "raise ValueError(threading.Lock())"),
 }
 
 
@@ -75,28 +68,6 @@ def test_whatever_is_raised_is_a_failure_of_that_attempt(jq: JQ, kind: str, capl
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_exception_that_raises_when_it_is_looked_at_is_a_failure_as_any(jq: JQ, kind: str) -> None:
-    with working(jq, concurrency=4):
-        handles = {how: KINDS[kind].options(max_retry=0).enqueue(how) for how in raising_jobs.ODD}
-        for handle in handles.values():
-            handle.join(timeout=LONG_S)
-        assert neighbour.enqueue(0).result(timeout=LONG_S) == "well"
-    documents = {how: handle.document() for how, handle in handles.items()}
-    assert {how: one["reason"] for how, one in documents.items()} == dict.fromkeys(documents, "other")
-    begins = {
-        "classless": "Classless",
-        "secretive": "Secretive",
-        "nameless": "an exception without a name",
-        "undecided": "Undecided",
-        "endless": "SystemExit: 9",
-        "frozen": "Frozen: 503",
-    }
-    messages = {how: one["message"][: len(begins[how])] for how, one in documents.items()}
-    assert messages == begins
-    assert documents["frozen"]["group"] == "raising_jobs.Frozen"
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_what_a_job_says_of_its_failure_is_kept_as_far_as_it_can_be(jq: JQ, kind: str) -> None:
     hows = ("failed", "failed huge", "failed lock", "forgot")
     handles = [KINDS[kind].options(max_retry=0).enqueue(how) for how in hows]
@@ -107,14 +78,6 @@ def test_what_a_job_says_of_its_failure_is_kept_as_far_as_it_can_be(jq: JQ, kind
     assert huge["message"] == "huge" and huge["error"].startswith("(left out: 200000")
     assert (lock["message"], lock["group"]) == ("lock", "locks") and lock["error"].startswith("<unlocked")
     assert (forgot["status"], forgot["reason"], forgot["group"]) == ("error", "other", "raising_jobs.Forgot")
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_rules_of_retry_know_every_exception(jq: JQ, kind: str) -> None:
-    hows = {"retried": 4, "given up": 1, "not listed": 1}
-    handles = {how: raising_jobs.ruled[kind].enqueue(how) for how in hows}
-    jq.burst(raises=False)
-    assert {how: handle.document()["attempt"] for how, handle in handles.items()} == hows
 
 
 def test_a_log_handler_that_fails_loses_no_ending(jq: JQ) -> None:

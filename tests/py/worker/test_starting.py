@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -81,14 +79,3 @@ def test_what_a_job_started_goes_with_its_process(jq: JQ, how: str, tmp_path: Pa
             with pytest.raises(JobError, match="SIGKILL"):
                 handle.result(timeout=LONG_S)
         _are_gone(pids)
-
-
-def test_all_goes_with_a_worker_that_is_killed(jq: JQ, worker: Process, tmp_path: Path) -> None:
-    leaves.enqueue("runs", str(tmp_path / "pids"))
-    pids = _started(tmp_path / "pids")
-    # What a plain job has forked holds the pipe to the worker open.
-    thread.enqueue("process")
-    time.sleep(0.1)
-    worker.signal(signal.SIGKILL)
-    _are_gone(pids)
-    assert os.getpid() not in pids

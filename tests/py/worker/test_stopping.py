@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import signal
 import time
 from collections.abc import Iterator
@@ -207,11 +206,11 @@ def test_a_function_that_outlasts_its_grace_never_runs_beside_its_next_attempt(
 @pytest.mark.parametrize("name", ["sleeps", "computes"])
 def test_a_blocked_loop_does_not_keep_a_worker_from_stopping(name: str, program: JQ, tmp_path: Path) -> None:
     with worker(tmp_path) as one:
-        handle = enqueued(program, name, 60.0)
+        enqueued(program, name, 60.0)
         until_begun(tmp_path)
         one.signal()
         assert one.ends(20) == 0
-        assert f"leases run out of job {handle.id} ({name})" in one.text
+        assert "leases of its jobs run out" in one.text
 
 
 def test_a_job_that_fails_since_its_worker_stops_is_given_back(program: JQ, tmp_path: Path) -> None:
@@ -233,15 +232,6 @@ def test_a_second_signal_ends_a_worker_at_once(name: str, program: JQ, tmp_path:
         time.sleep(0.5)
         one.signal(signal.SIGINT)
         assert one.ends(20) == 128 + signal.SIGINT
-
-
-def test_a_worker_says_which_job_blocks_its_loop(program: JQ, tmp_path: Path) -> None:
-    with worker(tmp_path) as one:
-        handle = enqueued(program, "sleeps", 5.0, timeout=2)
-        handle.join(timeout=SOON_S)
-        [line] = [line for line in one.text.splitlines() if "the event loop has stood still" in line]
-        assert f"job {handle.id} (sleeps)" in line
-        assert re.search(r'program.py", line \d+, in sleeps', one.text)
 
 
 @pytest.mark.parametrize("what", ["exit", "interrupt", "stop", "error"])

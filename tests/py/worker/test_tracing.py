@@ -66,14 +66,6 @@ async def test_the_context_of_a_request_goes_to_the_worker(api: Api) -> None:
     assert await headers_of(api) == document["headers"]
 
 
-async def test_a_job_whose_headers_are_full_goes_without(api: Api) -> None:
-    full = {f"k{number}": "v" for number in range(16)}
-    long = {"k": "v" * 1000}
-    for own in (full, long):
-        await api.post("/job", {"name": "mail", "headers": own}, traceparent=PARENT)
-        assert await headers_of(api) == own
-
-
 # -- the library ----------------------------------------------------------------------------------
 
 

@@ -12,7 +12,6 @@ from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Note
 from jqmaster.server.server import Server
 from jqmaster.worker.ending import FollowUp, Move
-from jqmaster.worker.failure import JobFailed
 from jqmaster.worker.notes import Notebook, checkpoint
 from parts import enqueue, eventually, status, until
 from surface_support import own, server
@@ -56,26 +55,14 @@ async def test_the_next_attempt_goes_on_from_the_checkpoint(way: str, server: Se
     assert seen == [{"done": number} for number in range(4)]
 
 
-# What failures are listed by
-
-
-class Closed(Exception):
-    pass
-
-
-class Refused(JobFailed):
-    pass
-
-
 # What follows
 
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_what_cannot_follow_is_a_failure(way: str, server: Server, own: Engine) -> None:
     wrong = {
-        "move": lambda: Move("a*"), "nowhere": lambda: Move(), "job": lambda: FollowUp(1, [{"nam": "x"}]),
-        "unknown": lambda: FollowUp(1, [{"name": "x", "depends": ["f" * 14]}]),
-        "unpackable": lambda: FollowUp(1, [{"name": "x", "argument": object()}]),
+        "move": lambda: Move("a*"), "nowhere": lambda: Move(), "job": lambda: FollowUp(1, ["x"]),
+        "unknown": lambda: FollowUp(1, [JQ().new_job("x", depends=["f" * 14])]),
     }  # fmt: skip
 
     def follow(argument: str) -> Any:

@@ -448,7 +448,7 @@ function Workers({ name }) {
   }}<//><//>`;
 }
 
-const level = ({ by, weights }) =>
+const sharing = ({ by, weights }) =>
   html`<div><code>${String(by)}</code> <span class="muted">${Object.entries(weights || {})
     .slice(0, 8)
     .map(([value, weight]) => `${value}: ${weight}`)
@@ -462,7 +462,7 @@ function Settings({ queue }) {
   return html`<${Section} title="Settings"><${Facts} pairs=${[
     ['May wait', queue.max_waiting ? waiting : 'any number'],
     ['Own settings', own.length ? own : 'none'],
-    ['Fair by', queue.fair ? queue.fair.map(level) : '–'],
+    ['Fair by', queue.fair ? sharing(queue.fair) : '–'],
   ]} /><//>`;
 }
 

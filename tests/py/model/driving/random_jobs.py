@@ -235,7 +235,7 @@ class Generator(ConstraintGenerator, MoreGenerator, PickGenerator, AccessGenerat
         if self.chance(0.4):
             fields["max_waiting"] = self.rng.choice((0, 0, 1, 5, 20))
         if self.is_constrained and self.chance(0.5):
-            fields = {"name": self.rng.choice(self.queues_used), "fair": self.levels()}
+            fields = {"name": self.rng.choice(self.queues_used), "fair": self.sharing()}
         return self.own_settings() if self.has("settings", 0.5) else fields
 
     def register(self):

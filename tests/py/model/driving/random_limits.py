@@ -139,16 +139,13 @@ class ConstraintGenerator:
             return abs(value) < 2**63
         return kind(value) in ("text", "boolean", "nil")
 
-    def levels(self):
+    def sharing(self):
         if self.chance(0.3):
-            return []
-        some = self.rng.sample(
-            ("argument.c", "argument.c", "argument.to.k.0", "name", "priority"), self.rng.choice((1, 1, 2))
-        )
-        levels = [{"by": path} for path in some]
+            return {}
+        sharing = {"by": self.rng.choice(("argument.c", "argument.c", "argument.to.k.0", "name", "priority"))}
         if self.chance(0.5):
-            levels[0]["weights"] = {"x": 2, "1": 0.5, "a": 3, "mail.jp": 0.3}
-        return levels
+            sharing["weights"] = {"x": 2, "1": 0.5, "a": 3, "mail.jp": 0.3}
+        return sharing
 
     def holds_of_release(self):
         known = list(self.driver.model.limits.constraints)

@@ -251,5 +251,5 @@ class Finding(Part):
             del self.jobs[job.id]
         del self.queues.records[name]
         self.queues.own_settings.pop(name, None)
-        self.order.set_fair(name, [])
+        self.order.set_fair(name, {})
         self.statistics.forget_counts(name)

@@ -21,7 +21,7 @@ def rank(job):
 
 
 class Turns:
-    """One level of a fair queue at one priority (and below one value of the level above)."""
+    """The turns of a fair queue at one priority."""
 
     def __init__(self, clock=0.0):
         self.clock = clock
@@ -45,54 +45,40 @@ class Turns:
 class Fair:
     """The turns of one queue. After a day without a start they may begin anew, or not: two readings."""
 
-    def __init__(self, levels):
-        self.levels = levels
-        self.turns = {}  # (priority, values of the levels above) -> readings
+    def __init__(self, sharing):
+        self.sharing = sharing
+        self.turns = {}  # priority -> readings
 
     def go_on(self, before):
-        """Other paths: all values begin anew, where the clock of the queue stands."""
-        for node, readings in before.turns.items():
-            if len(node) == 1:
-                self.turns[node] = [Turns(turns.clock) for turns in readings]
+        """Another path: all values begin anew, where the clock of the queue stands."""
+        for priority, readings in before.turns.items():
+            self.turns[priority] = [Turns(turns.clock) for turns in readings]
 
-    def paths(self):
-        return [level["by"] for level in self.levels]
+    def value(self, job):
+        return value_at(job, self.sharing["by"])
 
-    def values(self, job):
-        return [value_at(job, level["by"]) for level in self.levels]
-
-    def node(self, node, now):
-        readings = self.turns.setdefault(node, [Turns()])
+    def readings(self, priority, now):
+        readings = self.turns.setdefault(priority, [Turns()])
         if all(turns.finish and now - turns.used_ms >= DAY_MS for turns in readings):
             readings.append(Turns())
         return readings
 
     def heads(self, jobs, now):
         """The jobs that may be next, of jobs that may start: mostly one."""
-        best = min(job.priority for job in jobs)
-        return self.below([job for job in jobs if job.priority == best], (best,), now)
-
-    def below(self, jobs, node, now):
-        if len(node) > len(self.levels):
-            return [min(jobs, key=rank)]
-        groups = {}
+        best, groups = min(job.priority for job in jobs), {}
         for job in jobs:
-            groups.setdefault(key_part(self.values(job)[len(node) - 1]), []).append(job)
-        found = []
-        for turns in self.node(node, now):
-            heads = [job for value in turns.next(groups) for job in self.below(groups[value], (*node, value), now)]
-            # On a level above others, which of equals comes first may be known from an earlier look.
-            found += [min(heads, key=rank)] if len(node) == len(self.levels) else heads
-        return found
+            if job.priority == best:
+                groups.setdefault(key_part(self.value(job)), []).append(job)
+        return [
+            min((job for value in turns.next(groups) for job in groups[value]), key=rank)
+            for turns in self.readings(best, now)
+        ]
 
     def started(self, job, now):
-        node = (job.priority,)
-        for level, value in zip(self.levels, self.values(job), strict=True):
-            weights = level.get("weights", {})
-            weight = weights.get(as_text(None if value is MISSING else value), 1)
-            for turns in self.node(node, now):
-                turns.started(key_part(value), weight, now)
-            node = (*node, key_part(value))
+        value = self.value(job)
+        weight = self.sharing.get("weights", {}).get(as_text(None if value is MISSING else value), 1)
+        for turns in self.readings(job.priority, now):
+            turns.started(key_part(value), weight, now)
 
 
 class Order(Part):
@@ -105,19 +91,19 @@ class Order(Part):
         if job.queue in self.fair:
             self.fair[job.queue].started(job, self.now)
 
-    def set_fair(self, queue, levels):
+    def set_fair(self, queue, sharing):
         old, before = self.fair.pop(queue, None), self.was_fair.get(queue)
-        if levels:
-            self.fair[queue] = self.was_fair[queue] = new = Fair(levels)
-            if old and old.paths() == new.paths():
+        if sharing:
+            self.fair[queue] = self.was_fair[queue] = new = Fair(sharing)
+            if old and old.sharing["by"] == sharing["by"]:
                 new.turns = old.turns
             elif before:
                 new.go_on(before)
-        if not old or old.levels != levels:
+        if not old or old.sharing != sharing:
             self.limits.note_change()
 
-    def levels_of(self, queue):
-        return self.fair[queue].levels if queue in self.fair else []
+    def sharing_of(self, queue):
+        return self.fair[queue].sharing if queue in self.fair else {}
 
     # ---- which jobs may start ----
 
@@ -208,13 +194,8 @@ class Order(Part):
         }  # fmt: skip
 
     def heads_of(self, queue, jobs):
-        """The jobs that a queue may give next. Of several levels, under constraints, turns are not exact."""
-        if queue not in self.fair:
-            return jobs[:1]
-        if len(self.fair[queue].levels) > 1 and self.limits.constraints:
-            best = min(job.priority for job in jobs)
-            return [job for job in jobs if job.priority == best]
-        return self.fair[queue].heads(jobs, self.now)
+        """The jobs that a queue may give next."""
+        return self.fair[queue].heads(jobs, self.now) if queue in self.fair else jobs[:1]
 
     # ---- following a pick ----
 

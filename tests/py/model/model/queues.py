@@ -52,7 +52,7 @@ class Queues(Part):
 
     def check_queue(self, doc, name):
         same(doc.pop("settings", {}), self.own_settings.get(name, {}), "settings of a queue")
-        same(doc.pop("fair", []), self.order.levels_of(name), "levels of a fair queue")
+        same(doc.pop("fair", {}), self.order.sharing_of(name), "by what a queue is shared")
         queued = [j for j in self.jobs.values() if (j.queue, j.status) == (name, "queued")]
         oldest_ms, shown_ms = self.oldest_ready_ms(queued), doc.pop("oldest_ready_ms", None)
         # Of very many, those are looked at that are likely to wait longest.

@@ -1,0 +1,71 @@
+"""Signals to a worker's process: the first has it stop, a second ends it at once."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable, Coroutine
+from types import FrameType
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+log = logging.getLogger("jqmaster.worker")
+
+LEAVE_S = 1.5  # beyond the grace: to give back what still runs, and for lifespans
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+class Signals:
+    """To the process whose main thread runs `loop`. `stop()` is called in the loop at the first one. The process ends
+    `LEAVE_S` after `grace_s` at the latest, whatever blocks the loop or is left behind: leases of what ran run out."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, stop: Callable[[], object], grace_s: float) -> None:
+        self._loop = loop
+        self._stop = stop
+        self._pid = os.getpid()
+        self._end = threading.Timer(grace_s + LEAVE_S, self._end_now)
+        self._end.daemon = True
+        self._is_over = False
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run `work` on the loop, to its end. What a job left behind, a task or a callback, may raise SystemExit or
+        stop the loop: it goes on."""
+        for number in SIGNALS:
+            signal.signal(number, self._hear)
+        os.register_at_fork(after_in_child=self._forget)
+        task = self._loop.create_task(work)
+        while True:
+            try:
+                return self._loop.run_until_complete(task)
+            except (SystemExit, KeyboardInterrupt, RuntimeError) as error:
+                if task.done() or self._loop.is_closed():
+                    raise
+                log.error("ignored an exception that a job left behind: %r", error)
+
+    def over(self) -> None:
+        """The worker has stopped: the process may go on, and is what it was."""
+        self._is_over = True
+        self._end.cancel()
+        for number in SIGNALS:
+            if signal.getsignal(number) == self._hear:
+                signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+
+    def _hear(self, number: int, _frame: FrameType | None) -> None:
+        # Python calls it in the main thread, also in the middle of a job that blocks the loop.
+        if self._end.is_alive():
+            os._exit(128 + number)
+        self._end.start()
+        self._loop.call_soon_threadsafe(self._stop)
+
+    def _end_now(self) -> None:
+        log.error("the worker could not stop in time, and ends now; leases of its jobs run out")
+        os._exit(0)
+
+    def _forget(self) -> None:
+        # In a process that a job forked: its signals are its own.
+        if os.getppid() == self._pid and not self._is_over:
+            self.over()
