@@ -1,5 +1,5 @@
 // A job: what it is, what became of it, why it waits, and what can be done about it.
-import { api, follow, may, only, path, readJob, stringify, toJob, withQuery } from './api.js';
+import { api, follow, may, path, readJob, stringify, toJob, withQuery } from './api.js';
 import { FIELDS } from './fields.js';
 import { count, cut, duration, moment, now, straight } from './format.js';
 import { act, confirm, failed, form } from './forms.js';
