@@ -20,7 +20,7 @@ PACKAGE = ROOT / "python/jqmaster"
 FLOORS: dict[str, dict[str, int]] = {
     "for people": {"__main__": 20, "cli": 2540, "testing": 140},
     "for programs": {"client": 2890, "worker": 2350},
-    "the server": {"server": 5560},
+    "the server": {"server": 5570},
     "the engine's hand": {
         "cluster": 1330,
         "engine": 3100,
