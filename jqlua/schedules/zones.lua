@@ -108,13 +108,6 @@ local function changes(zone, year)
   table.sort(list, function(a, b)
     return a[1] < b[1]
   end)
-  -- Where it is always summer, one ends when the next begins.
-  for i = #list - 1, 1, -1 do
-    if list[i][1] == list[i + 1][1] then
-      table.remove(list, i)
-      table.remove(list, i)
-    end
-  end
   return list
 end
 

@@ -24,6 +24,13 @@ describe("a constraint with rate", function()
     end)
   end)
 
+  it("counts a start until its period is over, also of a job that ended", function()
+    limit({ limit = 1, period = 10 })
+    enqueue(2)
+    jq:succeed(jq:start_one("a"))
+    assert.are.same({ 0, 1 }, starts_at(9.999, 10))
+  end)
+
   describe("tells", function()
     it("by next_ms when the window opens", function()
       limit({ limit = 2, period = 10 })

@@ -25,7 +25,7 @@ KICK = """\
 -- @reply  states jobs
 -- @reply  {kicked: integer, more: flag} with queue  how many
 -- @errors INVALID field, NOTFOUND queue (it is gone, or was never there)
--- @flags  drain, function
+-- @flags  drain
 -- @role   operator
 -- @role   server with delay
 -- @http   POST /queue/{queue}/kick
@@ -55,7 +55,7 @@ def test_a_head_is_read() -> None:
         ("INVALID", "field", ""),
         ("NOTFOUND", "queue", "it is gone, or was never there"),
     ]
-    assert (kick.flags, kick.is_function) == ("drain", True)
+    assert kick.flags == "drain"
     [route] = kick.routes
     queried, body = kick.stand(route)
     assert (route.method, route.place, queried, [one.name for one in body]) == ("POST", "queue", [], ["ids", "timeout"])
@@ -75,7 +75,7 @@ def test_a_role_may_call_it_with_what_is_not_kept_from_it(roles: set, given: tup
         ("-- Takes running jobs away. They wait again.", "-- takes jobs", "begins with a sentence"),
         ("@arg    queue  queue?", "@arg    queue  queues?", "there is no type queues"),
         ("@arg    queue  queue?", "@arg    ids  queue?", "an @arg is there twice"),
-        ("-- @flags  drain, function\n", "", "expected one @flags, got 0"),
+        ("-- @flags  drain\n", "", "expected one @flags, got 0"),
         ("@flags  drain", "@flags  drains", "expected read, drain or write"),
         ("-- @reply  states jobs\n", "", "there is no @reply"),
         ("-- @role   operator\n", "", "there is no @role"),
