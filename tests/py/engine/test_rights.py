@@ -196,4 +196,4 @@ def test_processes_under_their_users(tmp_path: Path) -> None:
                 assert process.ends() == 0
                 assert "NOPERM" not in process.text and "Traceback" not in process.text, process.text
         denied = {(one["username"], one["object"]) for one in admin.acl_log(128)}
-        assert denied == {("jq-pusher", "fcall"), ("jq-pusher", "evalsha")}
+        assert denied == {("jq-pusher", "evalsha")}

@@ -25,8 +25,8 @@ FLOORS: dict[str, dict[str, int]] = {
         "cluster": 1330,
         "engine": 3100,
         "connection": 1850,
-        "bundle": 780,
-        "manifest": 860,
+        "bundle": 810,
+        "manifest": 870,
         "errors": 210,
     },
 }
