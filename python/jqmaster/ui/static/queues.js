@@ -434,10 +434,8 @@ const WORKERS = [
 
 function Workers({ name }) {
   const look = async (signal) => {
-    // The registered ones, and those that pull and announce themselves.
-    const asked = [{}, { others: 1 }].map((which) => api.get('/workers', { count: 1000, ...which }, { signal }));
-    const pages = await Promise.all(asked);
-    return { workers: pages.flatMap(({ workers }) => workers), isAll: pages.every(({ cursor }) => !cursor) };
+    const { workers, cursor } = await api.get('/workers', { count: 1000 }, { signal });
+    return { workers, isAll: !cursor };
   };
   const found = useData(look, { ms: 5000, deps: [name] });
   const empty = html`<${Empty}>No worker that is listed names it. Others may pull all the same.<//>`;
