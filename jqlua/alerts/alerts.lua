@@ -15,7 +15,7 @@ local LEVELS = { note = 1, warning = 2, problem = 3 }
 
 -- Within a level causes come before what follows from them.
 local KINDS = "unswept path hung unserved unknown_job failing new_failures stopped full worker_died unreachable late "
-  .. "lapsed blocked more_failures paused "
+  .. "lapsed blocked paused "
 
 local found = {}
 

@@ -7,7 +7,6 @@ local documents = require "jqlua.values.documents"
 local keys = require "jqlua.base.keys"
 local memory = require "jqlua.base.memory"
 local meta = require "jqlua.base.meta"
-local states = require "jqlua.job.states"
 
 local M = {}
 
@@ -16,7 +15,6 @@ local call = redis.call
 -- Every end is matched against each of them.
 local MOST = 20
 local MOST_BYTES = 16384
-local ENDS = { done = states.DONE, error = states.ERROR, cancelled = states.CANCELLED, skipped = states.SKIPPED }
 -- A webhook that matches no jobs: its secrets sign what jobs request by `notify`.
 M.OWN = "notify"
 
@@ -28,7 +26,7 @@ local known = {}
 local open = {}
 
 --- All of them, in order of id.
----@return table[] each {i id, u url, g matcher as given, m matcher, o states of ends that it notifies of},
+---@return table[] each {i id, u url, g matcher as given, m matcher, o names of the ends that it notifies of},
 --- read-only
 function M.all()
   if not open[1] then
@@ -82,11 +80,8 @@ function M.parse(spec)
     return { i = spec.id, o = "" }
   end
   check.refuse(not spec.url and check.problem("url", check.URL, nil))
-  local letters = ""
-  for _, name in ipairs(spec.on or { "done", "error", "cancelled", "skipped" }) do
-    letters = letters .. ENDS[name]
-  end
-  return { i = spec.id, u = spec.url, g = match, o = letters, m = matcherspec.compile(match) }
+  local ends = table.concat(spec.on or { "cancelled", "done", "error", "skipped" }, " ")
+  return { i = spec.id, u = spec.url, g = match, o = ends, m = matcherspec.compile(match) }
 end
 
 --- Adds a webhook, or replaces the one of its id. Without secrets, the present ones stay.
@@ -126,8 +121,8 @@ function M.document(hook, is_told)
   for secret in M.secrets(hook.i):gmatch("%S+") do
     secrets[#secrets + 1] = secret
   end
-  for letter in (ends and hook.o or ""):gmatch(".") do
-    ends[#ends + 1] = states.name(letter)
+  for name in hook.o:gmatch("%S+") do
+    ends[#ends + 1] = name
   end
   table.sort(ends or {})
   local shown = { id = hook.i, url = hook.u, on = ends, secrets = is_told and secrets or #secrets }

@@ -67,17 +67,6 @@ describe("finish", function()
     end)
   end)
 
-  describe("finished_at", function()
-    for _, text in ipairs({ "2026-01-31T12:00Z", "2024-02-29T23:59:60Z", "2026-01-31t12:00:00z",
-      "2026-01-31 12:00:00,5-0330", "2000-02-29T00:00:00+00:00" }) do
-      it("may be " .. text, function()
-        local job = taken()
-        jq:succeed(job, NIL, { finished_at = text })
-        assert.are.equal(text, jq:get(job.id).finished_at)
-      end)
-    end
-  end)
-
   describe("repeated", function()
     it("by the attempt before the one that runs is known, by one before that it is lost", function()
       local id = jq:enqueue({ name = "a", retry_base = 0 })

@@ -9,10 +9,9 @@ describe("an attempt that waits for others", function()
   end
   --- Waits for as many children as there are specs.
   ---@return string|table answer
-  local function resume(job, more, specs, blob, finished_at)
+  local function resume(job, more, specs, blob)
     local said = {
       id = job.id, token = job.token, type = "success", resume = more, enqueue = specs and #specs,
-      finished_at = finished_at,
     }
     local parts = {}
     for i, spec in ipairs(specs or {}) do

@@ -85,8 +85,8 @@ def test_a_worker_that_is_not_registered_announces_itself(
         )
         options = ("--name", "w", "--concurrency", "3")
         with Process("jqmaster.cli", "work", "program:jq", *options, ready="is ready", folder=tmp_path) as worker:
-            until(lambda: list(jq.each("workers", others=True)))
-            [shown] = jq.each("workers", others=True)
+            until(lambda: list(jq.each("workers")))
+            [shown] = jq.each("workers")
             told = {name: shown[name] for name in ("id", "state", "pid", "host", "knows", "max_jobs", "held")}
             assert told == {
                 "id": "w", "state": "pulling", "pid": worker.pid, "host": socket.gethostname(),
@@ -94,4 +94,4 @@ def test_a_worker_that_is_not_registered_announces_itself(
             }  # fmt: skip
             worker.signal()
             worker.ends()
-        assert list(jq.each("workers", others=True)) == []
+        assert list(jq.each("workers")) == []
