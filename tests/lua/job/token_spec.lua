@@ -37,14 +37,6 @@ describe("a token", function()
     end)
     assert.are.equal("done", jq:succeed(job))
   end)
-  it("of a delivery that was not taken has to be whole", function()
-    local worker = jq:register({ queues = "a", url = "http://w/" })
-    jq:enqueue("a")
-    local job = jq:assign()[1]
-    assert.are.same({ "LOST" }, jq:call("refuse", { worker = worker, jobs = { jq:held(forged(job)) },
-      why = "busy" }))
-    assert.are.equal("running", jq:status(job.id))
-  end)
   it("of the last attempt has to be whole to get its answer again", function()
     jq:enqueue_all("a", { name = "b", max_retry = 0 }, "c", "d")
     local done, failed, released, cancelled = jq:take("a"), jq:take("b"), jq:take("c"), jq:take("d")
@@ -74,13 +66,6 @@ describe("a token", function()
     for _, entry in ipairs(jq:redis("XRANGE", jq.name .. ":events", "-", "+")) do
       assert.is_nil(entry[2][2]:find(random, 1, true))
     end
-  end)
-  it("is another in another namespace at the same moment", function()
-    local other = space.new()
-    jq:enqueue("a")
-    other:enqueue("a")
-    assert.are_not.equal(jq:take("a").token, other:take("a").token)
-    other:close()
   end)
 end)
 
