@@ -19,28 +19,11 @@ describe("a fair queue", function()
     -- F(A) 0.5; B's 0 is least; A 0.5 → 1; then 1 and 1, A's id is less; B 1 → 2; A 1.5 → 2; A 2 → 2.5; …
     assert.are.equal("ABAABAABAB", letters(10))
   end)
-  it("looks a number's weight up as its text", function()
-    fair({ by = "argument.v", weights = { ["7"] = 3, ["1.5"] = 2 } })
-    local ids = jq:enqueue_each({ name = "job", queue = "q" }, { v = 8 }, { v = 7 }, { v = 7 }, { v = 7 }, { v = 8 })
-    -- 8 → 1; 7 at 0, 1/3, 2/3; then 8 and 7 at 1
-    assert.are.same({ ids[1], ids[2], ids[3], ids[4], ids[5] }, jq:start_ids("q"))
-    ids = jq:enqueue_each({ name = "job", queue = "q", priority = 1 }, { v = "x" }, { v = 1.5 }, { v = 1.5 },
-      { v = "x" }, { v = 1.5 })
-    assert.are.same({ ids[1], ids[2], ids[3], ids[4], ids[5] }, jq:start_ids("q"))
-  end)
-
   describe("set while jobs wait", function()
     it("is fair for a thousand jobs #once", function()
       enqueue(("A"):rep(600) .. ("B"):rep(400))
       fair({ by = "argument.v" })
       assert.are.equal(("AB"):rep(400) .. ("A"):rep(200), letters())
-    end)
-    it("to another value is fair by that", function()
-      fair({ by = "argument.v" })
-      local ids = jq:enqueue_each({ name = "job", queue = "q" }, { v = 1, w = 1 }, { v = 1, w = 1 }, { v = 2, w = 1 },
-        { v = 2, w = 2 })
-      fair({ by = "argument.w" })
-      assert.are.same({ ids[1], ids[4], ids[2], ids[3] }, jq:start_ids("q"))
     end)
   end)
 end)

@@ -13,7 +13,7 @@ describe("stats", function()
 
   local stats = counted_in(jq)
   local documents, one = stats.documents, stats.one
-  local counts, counted, log_size, fold = stats.counts, stats.counted, stats.log_size, stats.fold
+  local counted, log_size, fold = stats.counted, stats.log_size, stats.fold
 
   local PATHS = {
     { "jobs of their queue's name", "a", "a" },
@@ -38,20 +38,6 @@ describe("stats", function()
         return space.with({ name = name, queue = queue }, more)
       end
 
-      it("counts a life, with its wait and its run", function()
-        jq:enqueue(spec())
-        jq:pass(2)
-        local job = jq:take(queue)
-        jq:pass(5)
-        jq:succeed(job)
-        local document = one(of_hour())
-        assert.are.same({ enqueued = 1, done = 1 }, counts(document))
-        assert.are.equal(START_MS + HOUR_MS, document.begin_ms)
-        assert.are.same({ 1, 2000, 0, 2000, 2000 }, { document.wait.count, document.wait.mean,
-          document.wait.deviation, document.wait.min, document.wait.max })
-        assert.are.same({ 1, 5000, 0, 5000, 5000 }, { document.run.count, document.run.mean, document.run.deviation,
-          document.run.min, document.run.max })
-      end)
       it("knows the shortest and the longest of all minutes", function()
         for _, seconds in ipairs({ 5, 2, 9, 4 }) do
           jq:enqueue(spec())
@@ -115,13 +101,6 @@ describe("stats", function()
       end)
     end)
   end
-
-  describe("of several queues and names", function()
-    before_each(function()
-      jq:enqueue_all("a", "b", { name = "b", queue = "a" }, { name = "b", queue = "a" }, { name = "c", queue = "a" },
-        { name = "a", queue = "b" })
-    end)
-  end)
 
   it("tells minutes, hours and days apart, and from when to when", function()
     for _, at_ms in ipairs({ 0, MINUTE_MS - 1, MINUTE_MS, HOUR_MS - 1, HOUR_MS, DAY_MS }) do
