@@ -67,6 +67,13 @@ describe("a token", function()
       assert.is_nil(entry[2][2]:find(random, 1, true))
     end
   end)
+  it("is another in another namespace at the same moment", function()
+    local other = space.new()
+    jq:enqueue("a")
+    other:enqueue("a")
+    assert.are_not.equal(jq:take("a").token, other:take("a").token)
+    other:close()
+  end)
 end)
 
 describe("a token by the server's clock", function()
