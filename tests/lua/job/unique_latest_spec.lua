@@ -27,15 +27,8 @@ describe("a unique key", function()
         ["is cancelled"] = function(id)
           jq:cancel(id)
         end,
-        ["is cancelled, and no record is kept"] = function(id)
-          jq:set({ cancelled_max = 0 })
-          jq:cancel(id)
-        end,
         ["is cancelled with what waits for it"] = function(id)
           jq:call("cancel", { ids = { id }, dependents = "cancel" })
-        end,
-        ["is cancelled with all of its queue that is blocked"] = function()
-          jq:call("cancel", { where = { queue = "a", status = "blocked" } })
         end,
         ["is discarded"] = function(id)
           jq:call("discard", { ids = { id } })
@@ -43,9 +36,6 @@ describe("a unique key", function()
         ["is discarded, and no record would be kept"] = function(id)
           jq:set({ cancelled_ttl = 0 })
           jq:call("discard", { ids = { id } })
-        end,
-        ["is discarded with all that is blocked"] = function()
-          jq:call("discard", { where = { status = "blocked" } })
         end,
         ["expires"] = function()
           jq:pass(5)
