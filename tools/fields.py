@@ -168,13 +168,13 @@ def control(field: Field) -> dict[str, Any]:
 
 
 def js(value: Any, indent: str = "") -> str:
-    """As biome writes it."""
+    """As biome leaves it: an object on one line where that fits."""
+    inner = indent + "  "
     if isinstance(value, dict):
-        inner = indent + "  "
+        whole = f"{{ {', '.join(f'{key}: {js(one)}' for key, one in value.items())} }}"
         lines = "".join(f"{inner}{key}: {js(one, inner)},\n" for key, one in value.items())
-        return f"{{\n{lines}{indent}}}"
+        return whole if "\n" not in whole and len(indent + whole) < 120 else f"{{\n{lines}{indent}}}"
     if isinstance(value, list) and value and isinstance(value[0], list | dict):
-        inner = indent + "  "
         return "[\n" + "".join(f"{inner}{js(one, inner)},\n" for one in value) + f"{indent}]"
     if isinstance(value, list):
         return f"[{', '.join(js(one) for one in value)}]"

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import './page.mjs';
-import { byFullness, fullKeys, isWhole, preview, settable } from '../../python/jqmaster/ui/static/limits.js';
+import { preview, settable } from '../../python/jqmaster/ui/static/limitforms.js';
+import { byFullness, fullKeys, isWhole } from '../../python/jqmaster/ui/static/limits.js';
 
 test('a limit without keys lets in what it holds, up to the new number', () => {
   const one = { concurrency: 2, running: 2, keys: 1, held: 5 };

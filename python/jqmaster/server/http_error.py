@@ -98,6 +98,6 @@ def _unavailable(error: Unavailable) -> str:
     cause = error.cause
     if isinstance(cause, redis.exceptions.OutOfMemoryError):
         return "Redis is out of memory: it takes no new jobs until some are finished"
-    if isinstance(cause, redis.exceptions.ResponseError):
+    if isinstance(cause, redis.exceptions.ResponseError) and not str(cause).startswith("LOADING"):
         return f"Redis refused: {error.message}"
     return "Redis cannot be reached or is starting; after a moment try again"

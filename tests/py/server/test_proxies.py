@@ -17,12 +17,12 @@ from typing import Any
 
 import pytest
 import requests
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
 from jqmaster.engine.engine import Engine, connect
 from processes import MasterProcess
 from topologies import free_ports
-from ui_support import browser  # noqa: F401
+from ui_support import chromium
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "operating.md").read_text()
 PASSWORD = "secret"
@@ -129,23 +129,24 @@ def test_nobody_makes_themselves_somebody_else(proxy: str, folder: Path) -> None
     assert eve.status_code == 401 or eve.json()["roles"] == ["viewer"]
 
 
-def test_the_pages_work_behind_it(proxy: str, folder: Path, browser: Browser) -> None:
-    context = browser.new_context(
-        http_credentials={"username": "ann", "password": PASSWORD}, ignore_https_errors=True
-    )  # fmt: skip
-    page = context.new_page()
-    problems: list[str] = []
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.goto(f"{proxy}/ui/")
-    expect(page.locator("#user")).to_contain_text("ann")
-    expect(page.locator("h1")).to_contain_text("Overview")
-    expect(page.locator("#live")).to_contain_text("Live")  # events come through
-    ask("POST", f"{proxy}/queue/mail", folder)
-    page.goto(f"{proxy}/ui/queue/mail")
-    page.get_by_role("button", name="Resume", exact=True).click()
-    expect(page.locator("#toasts")).not_to_be_empty()
-    assert problems == []
-    context.close()
+def test_the_pages_work_behind_it(proxy: str, folder: Path) -> None:
+    with chromium() as browser:
+        context = browser.new_context(
+            http_credentials={"username": "ann", "password": PASSWORD}, ignore_https_errors=True
+        )  # fmt: skip
+        page = context.new_page()
+        problems: list[str] = []
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.goto(f"{proxy}/ui/")
+        expect(page.locator("#user")).to_contain_text("ann")
+        expect(page.locator("h1")).to_contain_text("Overview")
+        expect(page.locator("#live")).to_contain_text("Live")  # events come through
+        ask("POST", f"{proxy}/queue/mail", folder)
+        page.goto(f"{proxy}/ui/queue/mail")
+        page.get_by_role("button", name="Resume", exact=True).click()
+        expect(page.locator("#toasts")).not_to_be_empty()
+        assert problems == []
+        context.close()
 
 
 def test_the_master_speaks_tls_itself(folder: Path, redis_url: str, namespace: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,9 +12,7 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 import requests
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
-
-from processes import MasterProcess
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, ViewportSize, expect, sync_playwright
 
 # The first needs half the time of the others for the same pages.
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
@@ -24,6 +21,7 @@ ARGUMENTS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
+LIGHT, NARROW = ViewportSize(width=1280, height=900), ViewportSize(width=360, height=740)
 # What a page would stumble over that takes text for markup, a path, or a direction of writing.
 HOSTILE = '<img src=x onerror="window.hacked=1">\'&/../%2F?#\u202e ünï 𝒳'
 
@@ -214,11 +212,50 @@ class Tab:
 
     def close(self) -> None:
         if self.ui is not None:
-            self.ui.close()
+            self.ui.page.context.close()
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+class Site(Server):
+    """A server for one test. A worker named `hand` does what the test says."""
+
+    def add(self, name: str, **spec: Any) -> str:
+        return str(self.call("POST", "/job", {"name": name, **spec})["job_id"])
+
+    def add_all(self, specs: list[dict[str, Any]]) -> list[str]:
+        ids: list[str] = []
+        for at in range(0, len(specs), 1000):
+            ids += self.call("POST", "/jobs", {"jobs": specs[at : at + 1000]})["job_ids"]
+        return ids
+
+    def job(self, job_id: str) -> Any:
+        return self.get(f"/job/{job_id}")
+
+    def start(self, queue: str, count: int = 1) -> list[dict[str, Any]]:
+        return self.pick(queue, "hand", count)
+
+    def succeed(self, job: dict[str, Any], result: Any = None) -> None:
+        self.finish(job, "hand", result=result)
+
+    def fail(self, queue: str, count: int = 1, message: str = "it broke", **more: Any) -> list[str]:
+        """Let jobs of a queue run and fail for good; their ids."""
+        failure = {"type": "failure", "message": message, "should_retry": False, **more}
+        outcomes = [{"id": job["id"], "token": job["token"], **failure} for job in self.start(queue, count)]
+        self.call("POST", "/done", {"outcomes": outcomes}, **{"worker-id": "hand"})
+        return [outcome["id"] for outcome in outcomes]
+
+
+@contextmanager
+def open_page(browser: Browser, site: Site, **options: Any) -> Iterator[Page]:
+    """A tab in which nothing may go wrong, but for what the API refuses."""
+    context = browser.new_context(base_url=site.url, **{"viewport": LIGHT, "timezone_id": "UTC", **options})
+    ui = Ui(context, site)
+    ui.refusals = 100
+    yield ui.page
+    ui.close()
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("no chromium found: apt-get install chromium")
     with sync_playwright() as playwright:
@@ -227,29 +264,14 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(scope="module")
-def server(redis_url: str) -> Iterator[Server]:
-    namespace = "{t" + secrets.token_hex(6) + "}"
-    with MasterProcess("--redis", redis_url, "--namespace", namespace) as process:
-        yield Server(process.url)
+def rows(page: Page) -> Locator:
+    return page.locator("tbody tr[data-key]")
 
 
-@pytest.fixture(scope="module")
-def tab(browser: Browser) -> Iterator[Tab]:
-    tab = Tab(browser, viewport={"width": 1280, "height": 900})
-    yield tab
-    tab.close()
+def dialog(page: Page) -> Locator:
+    return page.locator("dialog[open]")
 
 
-@pytest.fixture
-def ui(tab: Tab, server: Server) -> Iterator[Ui]:
-    with tab.used(server) as ui:
-        yield ui
-
-
-@pytest.fixture
-def new_ui(browser: Browser, server: Server) -> Iterator[Ui]:
-    """A tab for this test alone: of loading, of what is kept, or of a clock that is not put back."""
-    ui = Ui(browser.new_context(viewport={"width": 1280, "height": 900}), server)
-    yield ui
-    ui.close()
+def is_too_wide(page: Page) -> bool:
+    """Whether one would have to scroll sideways."""
+    return bool(page.evaluate("document.documentElement.scrollWidth > innerWidth"))

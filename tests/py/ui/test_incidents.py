@@ -17,7 +17,7 @@ from playwright.sync_api import expect
 
 from processes import MasterProcess, Process
 from servers import RedisServer
-from ui_support import Server, Ui, browser, tab, ui  # noqa: F401 (fixtures)
+from ui_support import Server, Ui
 
 NAMED_S = 15
 NAMESPACE = "{incidents}"

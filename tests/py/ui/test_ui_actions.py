@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from playwright.sync_api import expect
 
-from ui_support import HOSTILE, Server, Ui, browser, server, tab, ui  # noqa: F401 (fixtures)
+from ui_support import HOSTILE, Ui
 
 
 def quoted(name: str) -> str:
@@ -73,16 +73,6 @@ def test_jobs_are_discarded_once_the_name_was_typed(ui: Ui) -> None:
     assert ui.server.queue("purged")["queued"] == 0
 
 
-def test_running_jobs_are_taken_back(ui: Ui) -> None:
-    ui.server.enqueue("kicked", 3)
-    ui.server.pick("kicked", count=3)
-    ui.go("/queue/kicked", "kicked")
-    ui.button("Take jobs").click()
-    ui.dialog.get_by_role("button", name="Take jobs").click()
-    ui.told("3 jobs wait again")
-    assert ui.server.queue("kicked")["queued"] == 3
-
-
 def test_an_empty_queue_is_forgotten_and_one_with_jobs_is_not(ui: Ui) -> None:
     ui.refusals = 1
     ui.server.enqueue("kept")
@@ -144,7 +134,9 @@ def test_what_a_constraint_holds_is_shown_and_a_key_put_on_hold(ui: Ui) -> None:
     expect(ui.row("keyed")).to_contain_text("at 3 held")
     expect(ui.row("keyed").locator("td").nth(4)).to_have_text("1 of 1")
     ui.go("/limit/keyed", "keyed")
-    ui.button("Open at").click()
+    ui.button("Hold at").click()
+    ui.dialog.get_by_label("For").fill("0")
+    ui.dialog.get_by_role("button", name="Hold").click()
     expect(row).not_to_contain_text("opens in")
 
 
@@ -158,7 +150,6 @@ def test_a_rate_that_is_used_up_is_not_on_hold(ui: Ui) -> None:
         row = ui.row("2 of 2 starts")
         expect(row).to_contain_text("its rate has room in 9 min")
         expect(row).not_to_contain_text("on hold")
-        expect(row.get_by_role("button", name=re.compile("^Open"))).to_have_count(0)
 
 
 def new_constraint(ui: Ui, name: str, **fields: str) -> None:

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, ViewportSize, expect
 from jqmaster import __version__
 from processes import MasterProcess
 from servers import RedisServer
-from ui_support import Server, Ui, browser  # noqa: F401
+from ui_support import Server, Ui
 
 ROOT = Path(__file__).resolve().parents[3]
 AXE = ROOT / "tools/js/node_modules/axe-core/axe.min.js"

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from playwright.sync_api import Browser, Page, Route, expect
 
-from ui_jobs_support import Site, dialog, listener, open_page, page, rows, site, tab
-from ui_support import browser, go
-
-__all__ = ["browser", "listener", "page", "site", "tab"]
+from ui_support import Site, dialog, go, open_page, rows
 
 
-def test_filters_stand_in_the_address_and_survive_a_reload(page: Page, site: Site) -> None:
+def test_what_a_link_says_stands_in_the_line(page: Page, site: Site) -> None:
     site.add_all([{"name": "mail", "tags": ["eu"]}, {"name": "mail"}, {"name": "report", "queue": "slow"}])
-    go(page, "/ui/jobs")
-    expect(rows(page)).to_have_count(3)
-    page.get_by_text("Filters").click()
-    page.get_by_label("Name", exact=True).fill("mail")
-    expect(rows(page)).to_have_count(2)
-    page.get_by_label("Tag", exact=True).fill("eu")
+    go(page, "/ui/jobs?name=mail&tag=eu")
     expect(rows(page)).to_have_count(1)
-    assert "name=mail" in page.url and "tag=eu" in page.url
+    line = page.get_by_label("Find", exact=True)
+    expect(line).to_have_value("name:mail tag:eu")
+    expect(page).to_have_url(f"{site.url}/ui/jobs?q=name%3Amail+tag%3Aeu")
     page.reload()
     expect(rows(page)).to_have_count(1)
-    expect(page.get_by_label("Name", exact=True)).to_have_value("mail")
+    line.fill("name:mail")
+    expect(rows(page)).to_have_count(2)
     page.get_by_role("button", name="Clear").click()
     expect(rows(page)).to_have_count(3)
 
@@ -76,44 +71,26 @@ def test_a_page_stands_in_the_address(page: Page, site: Site) -> None:
     site.add_all([{"name": "mail", "argument": {"n": number % 2}} for number in range(230)])
     go(page, "/ui/jobs?q=n:1")
     expect(rows(page)).to_have_count(50)
+    expect(page.locator(".scan")).to_contain_text("Looked at")
     first = rows(page).first.get_attribute("data-key")
     page.get_by_role("button", name="Next →").click()
-    expect(page.get_by_text("Page 2")).to_be_visible()
-    expect(page.locator(".scan")).to_contain_text("Looked at 199 of about 230 jobs so far.")
+    expect(rows(page).first).not_to_have_attribute("data-key", first or "")
     second = rows(page).first.get_attribute("data-key")
     page.reload()
-    expect(rows(page).first).to_have_attribute("data-key", second)
-    expect(page.locator(".scan")).to_contain_text("Looked at 199 of about 230 jobs so far.")
+    expect(rows(page).first).to_have_attribute("data-key", second or "")
     page.get_by_role("button", name="← First page").click()
-    expect(rows(page).first).to_have_attribute("data-key", first)
-    assert page.url.endswith("/ui/jobs?q=n%3A1")
+    expect(rows(page).first).to_have_attribute("data-key", first or "")
+    page.go_back()
+    expect(rows(page).first).to_have_attribute("data-key", second or "")
 
 
-def test_a_look_inside_without_leaving_the_list(page: Page, site: Site) -> None:
-    job = site.add("mail", argument={"to": "ada@example.com"})
-    go(page, "/ui/jobs")
-    page.get_by_role("button", name=f"Look into {job}").click()
-    expect(page.locator("tr.below")).to_contain_text("ada@example.com")
-    rows(page).first.focus()
-    page.keyboard.press("Space")
-    expect(page.locator("tr.below")).to_have_count(0)
-    page.keyboard.press("Enter")
-    expect(page).to_have_url(f"{site.url}/ui/job/{job}")
-
-
-def test_some_are_chosen_with_shift_and_by_keyboard(page: Page, site: Site) -> None:
+def test_some_are_chosen_with_shift(page: Page, site: Site) -> None:
     site.add_all([{"name": "mail"}] * 6)
     go(page, "/ui/jobs")
     boxes = page.locator("input.chooser")
     boxes.nth(1).click()
     boxes.nth(3).click(modifiers=["Shift"])
     expect(page.get_by_text("3 jobs chosen:")).to_be_visible()
-    rows(page).nth(5).focus()
-    page.keyboard.press("x")
-    expect(page.get_by_text("4 jobs chosen:")).to_be_visible()
-    page.keyboard.press("k")
-    page.keyboard.press("Shift+X")
-    expect(page.get_by_text("5 jobs chosen:")).to_be_visible()
     page.get_by_role("button", name="Choose none").click()
     expect(page.get_by_text("All that match:")).to_be_visible()
 
@@ -148,7 +125,7 @@ def test_nothing_is_chosen_before_it_is_there(page: Page, site: Site) -> None:
     expect(rows(page)).to_have_count(3)
     expect(every).to_be_enabled()
     # Nor from what is shown of a question before.
-    page.get_by_label("Queue", exact=True).fill("other")
+    page.get_by_label("Find", exact=True).fill("queue:other")
     page.keyboard.press("Enter")
     expect(every).to_be_disabled()
     page.locator("input.chooser").first.click(force=True)
@@ -188,9 +165,10 @@ def test_discarding_everything_needs_its_name_typed(page: Page, site: Site) -> N
     assert site.get("/queues?names=mail")["queues"][0]["queued"] == 0
 
 
-def test_priority_of_all_that_match_and_run_now(page: Page, site: Site) -> None:
+def test_priority_of_those_chosen_and_run_now(page: Page, site: Site) -> None:
     ids = site.add_all([{"name": "mail"}] * 3 + [{"name": "mail", "delay": 1000}] * 2)
     go(page, "/ui/jobs?queue=mail&status=queued")
+    page.get_by_label("Choose all of this page").click()
     page.get_by_role("button", name="Change priority…").click()
     dialog(page).get_by_role("button", name="Change priority: 3 jobs").click()
     expect(dialog(page)).to_contain_text("New priority is needed")
@@ -199,6 +177,8 @@ def test_priority_of_all_that_match_and_run_now(page: Page, site: Site) -> None:
     expect(page.get_by_text("3 jobs changed.")).to_be_visible()
     assert [site.job(job)["priority"] for job in ids] == [-7, -7, -7, 0, 0]
     page.get_by_role("link", name="scheduled 2").click()
+    expect(rows(page)).to_have_count(2)
+    page.get_by_label("Choose all of this page").click()
     page.get_by_role("button", name="Run now…").click()
     dialog(page).get_by_role("button", name="Run now: 2 jobs").click()
     expect(page.get_by_text("2 jobs made ready.")).to_be_visible()
@@ -240,22 +220,3 @@ def test_a_master_out_of_reach_is_told_in_the_dialog(page: Page, site: Site) -> 
     page.context.set_offline(False)
     dialog(page).get_by_role("button", name="Close").click()
     assert site.job(job)["status"] == "queued"
-
-
-def test_a_look_that_begins_while_a_change_is_being_read_does_not_hide_it(page: Page, site: Site) -> None:
-    job = site.add("mail")
-    go(page, f"/ui/job/{job}")
-    expect(page.locator("h1")).to_contain_text("queued")
-    held: list[Route] = []
-    asked: list[str] = []
-    page.route(f"**/job/{job}", lambda route: held.append(route))
-    site.call("POST", "/jobs/cancel", {"ids": [job]})
-    while not held:
-        page.wait_for_timeout(20)
-    page.on("request", lambda request: asked.append(request.url))
-    while len(held) < 2 and not any(url.endswith("/history") for url in asked):
-        page.wait_for_timeout(20)
-    for look in reversed(held):
-        look.continue_()
-    page.unroute(f"**/job/{job}")
-    expect(page.locator("h1")).to_contain_text("cancelled")

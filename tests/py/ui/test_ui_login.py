@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, expect
 
 from jqmaster.engine.engine import Engine, connect
 from processes import MasterProcess
-from ui_support import Server, Ui, browser  # noqa: F401
+from ui_support import Server, Ui
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import time
 import pytest
 from playwright.sync_api import Locator, expect
 
-from ui_support import Server, Ui, browser, server, tab, ui  # noqa: F401 (fixtures)
+from ui_support import Server, Ui
 
 OVER = {"type": "failure", "reason": "other", "message": "no", "should_retry": False}
 
@@ -33,42 +33,32 @@ def data(server: Server) -> None:
     server.finish(jobs[3], **OVER)
 
 
-def test_verdict_alerts_and_snooze(ui: Ui, server: Server) -> None:
+def test_verdict_and_alerts_with_what_helps(ui: Ui, server: Server) -> None:
     ui.go("/", "Overview")
-    alerts = ui.page.get_by_label("Alerts")
-    line = alerts.locator(".alert").filter(has_text="Queue stands is paused")
+    line = ui.page.get_by_label("Alerts").locator(".alert").filter(has_text="Queue stands is paused")
     expect(ui.page.locator(".verdict")).to_contain_text("Queue stands is paused; 2 jobs wait")
     expect(ui.page.locator(".verdict")).to_contain_text("as of")
     line.get_by_role("link", name="Show").click()
     expect(ui.page.locator("h1")).to_contain_text("stands")
     ui.go("/", "Overview")
-    line.locator("summary").click()
-    line.get_by_role("button", name="Snooze for 1 h").click()
-    expect(line).to_have_count(0)
-    expect(alerts).to_contain_text("1 snoozed in this browser")
-    ui.page.reload()
-    expect(alerts).to_contain_text("1 snoozed in this browser")
-    alerts.get_by_role("button", name="Show").click()
-    expect(line).to_have_count(1)
-    server.call("POST", "/queue/stands", {"paused": False})
+    line.get_by_role("button", name="Resume").click()
+    ui.told("stands is resumed.")
     expect(line).to_have_count(0)
     expect(ui.page.locator(".verdict")).not_to_contain_text("paused")
+    assert server.queue("stands")["paused"] is False
 
 
 def test_tiles_and_history(ui: Ui) -> None:
-    ui.go("/?split=queue", "Overview")
+    ui.go("/", "Overview")
     expect(tile(ui, "Running").locator(".tile-value")).to_have_text("2")
     expect(tile(ui, "Longest wait p95").locator(".tile-value")).to_contain_text(re.compile(r"\d+ m?s"))
     expect(tile(ui, "Slots in use").locator(".tile-value")).to_have_text("–")  # nothing is not 0
-    figure = ui.page.get_by_role("figure", name="Ended, by the minute")
-    expect(figure).to_contain_text("by queue")
-    ui.button("by job name").click()
-    expect(ui.page).to_have_url(re.compile("split=name"))
-    expect(figure).to_contain_text("by job name")
-    running = ui.page.get_by_role("group", name="Running; ")
-    running.focus()
+    expect(tile(ui, "Waiting")).to_contain_text(re.compile(r"\d.* enqueued, 5 min"))
+    expect(ui.page.get_by_role("figure").filter(has_text="Ended, by the minute")).to_be_visible()
+    waits = ui.page.get_by_role("group", name="Wait until the first start; ")
+    waits.focus()
     ui.page.keyboard.press("ArrowLeft")
-    expect(ui.page.locator("figure").filter(has=running).get_by_role("status")).to_contain_text("running 2")
+    expect(ui.page.locator("figure").filter(has=waits).get_by_role("status")).to_contain_text("p95")
     ui.fits()
 
 

@@ -6,10 +6,7 @@ import re
 
 from playwright.sync_api import Browser, Page, expect
 
-from ui_jobs_support import NARROW, Site, dialog, is_too_wide, listener, open_page, page, site, tab
-from ui_support import HOSTILE, browser, go
-
-__all__ = ["browser", "listener", "page", "site", "tab"]
+from ui_support import HOSTILE, NARROW, Site, dialog, go, is_too_wide, open_page
 
 
 def test_anything_is_found_and_opened_by_keyboard(page: Page, site: Site) -> None:

@@ -13,7 +13,7 @@ import requests
 from playwright.sync_api import Browser, expect
 
 from processes import MasterProcess
-from ui_support import Server, Ui, browser  # noqa: F401
+from ui_support import Server, Ui
 
 PREFIX = "/tools/jq"
 

@@ -8,9 +8,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from ui_support import HOSTILE, Server, Ui, browser, server, tab, ui
-
-__all__ = ["browser", "server", "tab", "ui"]
+from ui_support import HOSTILE, Server, Ui
 
 
 @pytest.fixture(scope="module")
@@ -76,20 +74,34 @@ def test_a_queue_has_its_remedy_beside_its_cause(ui: Ui, filled: Server) -> None
     assert filled.queue("stopped")["paused"] is False
 
 
-def test_a_queue_shows_its_workers_names_and_times(ui: Ui, filled: Server) -> None:
+def test_a_queue_shows_its_names_and_times_and_leads_to_its_workers(ui: Ui, filled: Server) -> None:
     page = ui.page
     ui.go("/queue/fine", "fine")
-    expect(ui.row("w-fine")).to_contain_text("0")
-    expect(ui.row("pulls-fine").get_by_role("link")).to_have_attribute("href", "/ui/worker/pulls-fine")
     expect(page.get_by_role("table", name="Names").get_by_role("row").filter(has_text="other")).to_be_visible()
     run = page.locator("figure").filter(has_text="Run, of attempts that were done")
     expect(run.locator("canvas")).to_be_visible()
     run.locator("[role=group]").focus()
     page.keyboard.press("ArrowLeft")
     expect(run.get_by_role("status")).to_contain_text("p95")
-    for width in (360, 1024, 1440):
+    for width in (360, 1024):
         page.set_viewport_size({"width": width, "height": 900})
         ui.fits()
+    page.get_by_role("link", name="2 that are listed").click()
+    expect(ui.row("w-fine")).to_contain_text("0")
+    expect(ui.row("pulls-fine").get_by_role("link").first).to_have_attribute("href", "/ui/worker/pulls-fine")
+    expect(page.locator("tbody tr")).to_have_count(2)
+
+
+def test_who_floods_a_queue(ui: Ui, server: Server) -> None:
+    for customer, count in (("acme", 10), ("hooli", 60)):
+        server.enqueue("flood", count, argument={"customer": {"id": customer}, "text": "x" * 100})
+    ui.go("/queue/flood", "flood")
+    why = ui.page.locator("section").filter(has_text="Of the newest 70 that wait:")
+    expect(why.get_by_role("listitem").first).to_have_text("customer.id:hooli 60")
+    why.get_by_role("link", name="customer.id:hooli").click()
+    expect(ui.page.get_by_label("Find", exact=True)).to_have_value("queue:flood customer.id:hooli")
+    ui.button("Cancel").click()
+    expect(ui.dialog.get_by_role("button", name="Cancel: 60 jobs")).to_be_enabled()
 
 
 def test_all_columns_of_queues_fit_a_tablet(ui: Ui, server: Server) -> None:

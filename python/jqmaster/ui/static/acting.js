@@ -1,10 +1,10 @@
 // Something is done to many jobs: it is asked before, with how many they are, and done in steps that can be stopped: to
 // those that are named from here, to all that match by masters.
-import { api, only } from './api.js';
+import { api } from './api.js';
 import { count, cut, jobs as inJobs } from './format.js';
 import { open, toast, useForm } from './forms.js';
 import { Badge } from './parts.js';
-import { inWords, isCounted, narrowed, queryOf } from './query.js';
+import { countStates, inWords, isCounted, narrowed, queryOf } from './query.js';
 import { html, useEffect, useRef, useState } from './view.js';
 
 const ANSWERS_NO = new Set(['NOTFOUND', 'CONFLICT']);
@@ -38,22 +38,8 @@ async function* found(where, { signal, most = Infinity, size = PAGE } = {}) {
 
 /** Queues know how many jobs they have in each state: then nothing need be looked at. Else null. */
 async function known(where, signal) {
-  if (!isCounted(where)) return null;
-  const sum = (queue) => where.status.reduce((all, state) => all + queue[state], 0);
-  if (where.queue) {
-    return only('/queues', { names: where.queue }, { signal }).then(sum, (problem) => {
-      if (problem.status !== 404) throw problem;
-      return 0;
-    });
-  }
-  let cursor = '';
-  let all = 0;
-  do {
-    const page = await api.get('/queues', { count: PAGE, cursor }, { signal });
-    all += page.queues.reduce((some, queue) => some + sum(queue), 0);
-    cursor = page.cursor;
-  } while (cursor);
-  return all;
+  const sums = isCounted(where) ? await countStates(where.queue, signal) : null;
+  return sums ? where.status.reduce((sum, state) => sum + sums[state], 0) : null;
 }
 
 /** Counts what matches: tell({sum, first: some of them, isEnd: counting is over, isAll: there are no more}). */
@@ -108,16 +94,6 @@ async function toAllIds(action, ids, values, report) {
 }
 
 async function toAllThatMatch(action, where, values, report) {
-  if (!action.path) {
-    // What is changed may move to another place in the order: all are found before the first is touched.
-    const ids = [];
-    for await (const page of found(where)) {
-      if (report.isOver()) return 0;
-      ids.push(...page.map((job) => job.id));
-      report.step(0, `Found ${count(ids.length)}…`);
-    }
-    return toAllIds(action, ids, values, report);
-  }
   const options = action.options?.(values) || {};
   const begun = await api.post('/bulk', {
     what: action.id,

@@ -129,7 +129,7 @@ export const api = {
 /** The one that a list is asked for: only('/queues', {names: name}). Throws a 404 where there is none. */
 export async function only(where, query, options) {
   const [found] = Object.values(await api.get(where, query, options))[0];
-  if (!found) throw new ApiError(404, 'NOTFOUND', `There is no ${query.names || query.ids}.`);
+  if (!found) throw new ApiError(404, 'NOTFOUND', `no such ${where.slice(1, -1)}: ${query.names || query.ids}`);
   return found;
 }
 
@@ -242,7 +242,8 @@ export function startPulse() {
 function draw() {
   const period = Math.min(...[...parts].map(({ ms }) => ms));
   const late = [...parts].filter(({ ms, at }) => Date.now() - at > 2 * ms + PATIENCE_MS);
-  const shown = late.length ? late : [...parts].filter(({ ms }) => ms === period);
+  // While nobody answers all parts count: so the time that is said does not go back as one after the other is late.
+  const shown = problem ? [...parts] : late.length ? late : [...parts].filter(({ ms }) => ms === period);
   const isLive = parts.size > 0;
   const figuresAt = Math.min(cameAt, ...shown.map(({ at }) => at));
   const age_s = `${Math.max(0, Math.round((Date.now() - figuresAt) / 1000))} s old`;
@@ -263,44 +264,6 @@ function set(element, name, value) {
 }
 
 // -- what changes by itself; all of it rests while the tab is hidden ----------------------------------
-
-/** Server-sent events: follow('/job/…/events', (data) => …) → stop. */
-export function follow(target, onData) {
-  let source = null;
-  let timer = 0;
-  let isOver = false;
-  const open = () => {
-    if (source || isOver || document.hidden) return;
-    source = new EventSource(ROOT + target);
-    source.onmessage = (event) => {
-      answered();
-      onData(JSON.parse(event.data));
-    };
-    source.addEventListener('unavailable', (event) => missed(JSON.parse(event.data).error.message));
-    source.onerror = () => {
-      missed(OFFLINE);
-      // After an answer that is no stream the browser gives up; we do not.
-      if (source?.readyState === EventSource.CLOSED) {
-        api.get('/session').catch((why) => why.status === 401 && dispatchEvent(new Event('jq:unknown')));
-        shut();
-        timer = setTimeout(open, 3000);
-      }
-    };
-  };
-  const shut = () => {
-    clearTimeout(timer);
-    source?.close();
-    source = null;
-  };
-  const turn = () => (document.hidden ? shut() : open());
-  document.addEventListener('visibilitychange', turn);
-  open();
-  return () => {
-    isOver = true;
-    document.removeEventListener('visibilitychange', turn);
-    shut();
-  };
-}
 
 /**
  * Calls an async `action` every so often, and when somebody answers again, never twice at once → stop. It says whether

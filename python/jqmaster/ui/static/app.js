@@ -1,6 +1,6 @@
 // The frame around pages: shows the one that the address names, who looks at which system, the time range of all pages,
 // light or dark, and the keyboard.
-import { ApiError, api, boundTo, forget, may, path, setWho, startPulse } from './api.js';
+import { ApiError, api, boundTo, forget, may, setWho, startPulse } from './api.js';
 import { moment } from './format.js';
 import { isTyping, show, useForm } from './forms.js';
 import {
@@ -28,8 +28,7 @@ let isBroken = false;
 
 // -- the pages: path (segments with a colon are names), title, load(): its view ------------------------
 // Those with a `key` are in the bar at the top; `g` and it goes there. A page's code is loaded when it is first shown.
-// `needs`: one of these roles; `ranged`: it shows a time range; `all`: of a key that is bound to queues it would show nothing. With `to` it only leads on:
-// lists have plural paths, so one types those of what is in them as well.
+// `needs`: one of these roles; `ranged`: it shows a time range; `all`: of a key that is bound to queues it would show nothing.
 
 const page = (address, title, load, more = {}) => ({ path: address, title, load, needs: ['viewer'], ...more });
 const queues = () => import('./queues.js');
@@ -44,10 +43,8 @@ const pages = [
   page('/changes', 'Changes', async () => (await import('./changes.js')).Changes, { under: '/', ...ALL }),
   page('/queues', 'Queues', async () => (await queues()).Queues, { key: 'q' }),
   page('/queue/:name', 'Queue', async () => (await queues()).Queue, { under: '/queues', ranged: true }),
-  { path: '/queues/:name', to: (name) => path`/queue/${name}` },
   page('/jobs', 'Jobs', async () => (await import('./jobs.js')).Jobs, { key: 'j' }),
   page('/job/:id', 'Job', async () => (await import('./job.js')).Job, { under: '/jobs', needs: ['viewer', 'pusher'] }),
-  { path: '/jobs/:id', to: (id) => path`/job/${id}` },
   page('/failures', 'Failures', async () => (await import('./failures.js')).Failures, {
     key: 'f',
     ranged: true,
@@ -55,13 +52,10 @@ const pages = [
   }),
   page('/limits', 'Limits', async () => (await limits()).Limits, { key: 'l', ...ALL }),
   page('/limit/:id', 'Limit', async () => (await limits()).Limit, { under: '/limits', ...ALL }),
-  { path: '/limits/:id', to: (id) => path`/limit/${id}` },
   page('/schedules', 'Schedules', async () => (await schedules()).Schedules, { key: 's', ...ALL }),
   page('/schedule/:id', 'Schedule', async () => (await schedules()).Schedule, { under: '/schedules', ...ALL }),
-  { path: '/schedules/:id', to: (id) => path`/schedule/${id}` },
   page('/workers', 'Workers', async () => (await workers()).Workers, { key: 'w', ...ALL }),
   page('/worker/:name', 'Worker', async () => (await workers()).Worker, { under: '/workers', ...ALL }),
-  { path: '/workers/:name', to: (name) => path`/worker/${name}` },
   page('/enqueue', 'Enqueue', async () => (await import('./enqueue.js')).Enqueue, { key: 'e', needs: ['pusher'] }),
   page('/trail', 'Audit log', async () => (await admin()).Trail, { key: 't', needs: ['operator'], ...ALL }),
   page('/keys', 'Keys', async () => (await admin()).Keys, { key: 'k', needs: ['admin'], ...ALL }),
@@ -262,7 +256,6 @@ async function change(isSame = false) {
   leavePage();
   const mine = shown;
   const { page, params } = match(pages, location.pathname) || {};
-  if (page?.to) return navigate(page.to(...Object.values(params)) + location.search, { replace: true });
   const [first] = inBar();
   // Who may not see the overview begins with what they may.
   if (page?.path === '/' && !isFor(page) && first) return navigate(first.path, { replace: true });
@@ -325,24 +318,10 @@ function startRange() {
   draw();
 }
 
-function walk(step) {
-  const lines = [...document.querySelectorAll('#main tbody tr[tabindex]')].filter((line) => line.offsetParent);
-  if (!lines.length) return;
-  const at = lines.indexOf(document.activeElement?.closest('tr'));
-  const next = lines[at < 0 ? (step > 0 ? 0 : lines.length - 1) : Math.max(0, Math.min(lines.length - 1, at + step))];
-  next.focus();
-  next.scrollIntoView({ block: 'nearest' });
-}
-
 function help() {
   if (document.querySelector('dialog')) return;
   const keys = [
     ['/', 'to the filter'],
-    ['j, k', 'next and previous row'],
-    ['Enter', 'open the row'],
-    ['x', 'choose the row'],
-    ['X', 'choose from the last one to here'],
-    ['Space', 'look inside a job'],
     ['← →', 'in a chart: its values'],
     ['Esc', 'close a dialog, leave a field'],
     ...inBar().map((page) => [`g ${page.key}`, page.title]),
@@ -376,8 +355,6 @@ function startKeys() {
     if (isCall) search();
     else if (page) navigate(page.path);
     else if (key === '/') filter ? filter.focus() : search();
-    else if (key === 'j') walk(1);
-    else if (key === 'k') walk(-1);
     else if (key === '?') help();
     else return;
     event.preventDefault();

@@ -58,7 +58,7 @@ async function changes(since_ms, span_s, signal) {
   let pairs = 0;
   let more = false;
   for (const [at, side] of minutes[1] ? sides.entries() : []) {
-    const { found, isAll } = await all('/stats/series', { ...side, by, brief: true }, { signal }, MOST_PAIRS);
+    const { found, isAll } = await all('/stats', { ...side, by, series: 1, brief: true }, { signal }, MOST_PAIRS);
     pairs = Math.max(pairs, found.length);
     more = more || !isAll;
     for (const pair of found) {

@@ -9,8 +9,6 @@ import { html, STEP_MS, same, setRange, useData, useEffect, useRange, useRef, us
 
 // For series that are no states, such as queues: told apart by colour and by their order in the legend.
 const OTHERS = ['queued', 'running', 'retrying', 'scheduled', 'done', 'error', 'blocked'];
-// Names of marks that would cover each other stand below each other; what is more has its line alone.
-const MARK_ROWS = 3;
 // Of how many buckets of each length statistics are kept.
 const KEPT = { minute: 180, hour: 192, day: 400 };
 const TIMES = [
@@ -18,7 +16,15 @@ const TIMES = [
   288e5, 432e5, 864e5, 1728e5, 4320e5, 8640e5,
 ];
 
-const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+let probe = null;
+
+/** A colour of the style sheet as it is now: a canvas takes neither `var()` nor `light-dark()`. */
+function token(name) {
+  probe ??= document.body.appendChild(Object.assign(document.createElement('i'), { hidden: true }));
+  probe.style.color = `var(--${name})`;
+  return getComputedStyle(probe).color;
+}
+
 const kindOf = (one, i) => (STATES.includes(one.kind) ? one.kind : OTHERS[i % OTHERS.length]);
 const faded = (colour, share) => `color-mix(in srgb, ${colour} ${share * 100}%, transparent)`;
 
@@ -50,7 +56,8 @@ function optionsOf(given, size) {
     ctx.strokeStyle = ctx.fillStyle = token('text');
     ctx.lineWidth = devicePixelRatio;
     ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
-    const rows = Array.from({ length: MARK_ROWS }, () => []);
+    ctx.textAlign = 'left';
+    let taken = Number.POSITIVE_INFINITY; // from where names stand: what would cover one has its line alone
     for (const mark of marks) {
       if (mark.ms < given.from_ms || mark.ms > given.to_ms) continue;
       const x = Math.round(plot.valToPos(mark.ms / 1000, 'x', true));
@@ -59,15 +66,12 @@ function optionsOf(given, size) {
       ctx.moveTo(x, bbox.top);
       ctx.lineTo(x, bbox.top + bbox.height);
       ctx.stroke();
-      const isLeft = x > bbox.left + bbox.width * 0.8;
       const text = cut(mark.text, 20);
       const width = ctx.measureText(text).width + 8 * devicePixelRatio;
-      const [from, to] = isLeft ? [x - width, x] : [x, x + width];
-      const row = rows.findIndex((taken) => taken.every(([left, right]) => to <= left || from >= right));
-      if (row < 0) continue;
-      rows[row].push([from, to]);
-      ctx.textAlign = isLeft ? 'right' : 'left';
-      ctx.fillText(text, x + (isLeft ? -4 : 4) * devicePixelRatio, bbox.top + (11 + 13 * row) * devicePixelRatio);
+      const from = Math.min(x, bbox.left + bbox.width - width);
+      if (from + width > taken) continue;
+      taken = from;
+      ctx.fillText(text, from + 4 * devicePixelRatio, bbox.top + 11 * devicePixelRatio);
     }
     ctx.restore();
   };
@@ -128,14 +132,12 @@ function optionsOf(given, size) {
   };
 }
 
-function Legend({ series, at, format, onHide, hidden }) {
-  return html`<span class="legend">${series.map((one, i) => {
+const Legend = ({ series, at, format }) =>
+  html`<span class="legend">${series.map((one, i) => {
     const value = at >= 0 ? one.values[at] : one.latest;
-    return html`<button type="button" class="legend-item" aria-pressed=${!hidden.has(one.name)} onClick=${() => onHide(one.name)}>
-      <span class=${`dot is-${kindOf(one, i)}`}></span>${one.name}
-      ${value === undefined ? null : html`<b>${value === null ? '–' : format(value)}</b>`}</button>`;
+    return html`<span class="legend-item"><span class=${`dot is-${kindOf(one, i)}`}></span>${one.name}
+      ${value === undefined ? null : html`<b>${value === null ? '–' : format(value)}</b>`}</span>`;
   })}</span>`;
-}
 
 /**
  * <Chart title="Ended, jobs a minute" moments=${[ms, …]} series=${[{name, kind?, values: [number|null, …], latest?}]}
@@ -147,7 +149,7 @@ export function Chart(given) {
   const {
     title,
     moments,
-    series: all,
+    series,
     from_ms,
     to_ms,
     isStacked,
@@ -164,9 +166,7 @@ export function Chart(given) {
   const pick = useRef(onPick);
   pick.current = onPick;
   const [at, setAt] = useState(-1);
-  const [hidden, setHidden] = useState(new Set());
   const [look, setLook] = useState(0);
-  const series = all.filter((one) => !hidden.has(one.name));
   const shape = same([
     series.map((one, i) => [one.name, kindOf(one, i)]),
     marks,
@@ -240,11 +240,6 @@ export function Chart(given) {
     else return;
     event.preventDefault();
   };
-  const turn = (name) => {
-    const next = new Set(hidden);
-    if (!next.delete(name)) next.add(name);
-    setHidden(next);
-  };
   const sum = isStacked && at >= 0 ? series.reduce((whole, one) => whole + (one.values[at] || 0), 0) : null;
   const said =
     at >= 0 && moments[at]
@@ -252,14 +247,16 @@ export function Chart(given) {
       : '';
   const seen = (marks || []).filter((mark) => mark.ms >= from_ms && mark.ms <= to_ms);
   const deploys = seen.length ? `; marked: ${seen.map((mark) => mark.text).join(', ')}` : '';
+  const isNothing = !series.some((one) => one.values.some(Boolean));
   return html`<figure class="chart">
     <figcaption><span>${title}${at >= 0 && moments[at] ? html`<span class="crumb"> · ${moment(moments[at]).slice(0, 16)}${sum === null ? '' : ` · ${format(sum)} ${unit}`}</span>` : null}</span>
-      <${Legend} series=${all} at=${at} format=${format} hidden=${hidden} onHide=${turn} /></figcaption>
+      <${Legend} series=${series} at=${at} format=${format} /></figcaption>
     <div class=${`chart-plot ${onPick ? 'is-link' : ''}`} ref=${place} style=${{ minHeight: `${height}px` }} tabindex="0" role="group" onKeyDown=${onKey} onBlur=${() => setAt(-1)}
       aria-label=${`${title}; left and right show values${onPick ? ', Enter leads to them' : ''}${deploys}`}
       onPointerDown=${(event) => {
         pressed.current = event.clientX;
       }} onClick=${(event) => Math.abs(event.clientX - pressed.current) < 4 && go(at)}></div>
+    ${isNothing ? html`<p class="chart-nothing muted">Nothing in this time${to_ms > now() - 2 * STEP_MS.minute ? ' yet' : ''}.</p>` : null}
     <span class="hidden-text" role="status">${said}</span>
   </figure>`;
 }
@@ -309,6 +306,18 @@ export function spread(moments, buckets, value, nothing = 0) {
   const known = new Map(buckets.map((bucket) => [bucket.begin_ms, value(bucket)]));
   return moments.map((ms) => known.get(ms) ?? nothing);
 }
+
+/** Percentiles of how long jobs waited or ran, as series of a Chart. of: 'wait' or 'run'. */
+export const waits = (moments, buckets, of) =>
+  [
+    ['p50', 'running'],
+    ['p95', 'retrying'],
+    ['p99', 'error'],
+  ].map(([key, kind]) => ({
+    name: key,
+    kind,
+    values: spread(moments, buckets, (one) => (one[of].count ? one[of][key] : null), null),
+  }));
 
 /** A dialog; `done` is called when it was marked. */
 export const setMark = (done) =>

@@ -3,27 +3,31 @@
 import { all, api, path, stringify, withQuery } from './api.js';
 import { Chart, spread, useStatistics } from './chart.js';
 import { count, cut, jobs as inJobs, percent } from './format.js';
-import {
-  Ago,
-  Badge,
-  Button,
-  Empty,
-  Head,
-  Loaded,
-  Pager,
-  Section,
-  Sparkline,
-  Table,
-  toQueue,
-  usePageOf,
-  zero,
-} from './parts.js';
+import { Ago, Badge, Button, Empty, Head, Loaded, Pager, Section, Table, toQueue, usePageOf, zero } from './parts.js';
 import { actionOf, mass } from './query.js';
 import { html, Link, RANGES, useData, useQuery } from './view.js';
 
-const MOST_GROUPS = 5000;
-// With more groups than these, only those of the page are asked for what costs more.
-const MOST_TOLD = 100;
+const WIDTH = 96;
+const HEIGHT = 22;
+
+const line = (points) => points.map(([x, y], i) => `${i ? 'L' : 'M'}${x.toFixed(1)} ${y.toFixed(1)}`).join('');
+
+/** <Sparkline values=${[1, 2, 3]} kind="done" title="done by the hour, a day" /> */
+function Sparkline({ values, kind = 'queued', title = '' }) {
+  const most = Math.max(...values, 1);
+  const points = values.map((value, i) => [
+    values.length < 2 ? 0 : (i / (values.length - 1)) * (WIDTH - 2) + 1,
+    HEIGHT - 2 - (value / most) * (HEIGHT - 4),
+  ]);
+  const ground = points.length && [[points[0][0], HEIGHT - 1], ...points, [points.at(-1)[0], HEIGHT - 1]];
+  return html`<svg class="spark" viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} width=${WIDTH} height=${HEIGHT} role="img" aria-label=${title}>
+    <title>${title}</title>
+    ${ground ? html`<path class=${`area is-${kind}`} d=${`${line(ground)}Z`} />` : null}
+    <path class=${`line is-${kind}`} d=${line(points)} />
+  </svg>`;
+}
+
+const MOST_GROUPS = 300;
 const PAGE = 25;
 const STEPS = 30;
 const SAMPLE = 20;
@@ -33,13 +37,10 @@ const ORDERS = {
   first: ['oldest first', (a, b) => a.first_ms - b.first_ms],
   group: ['by name', () => 0],
 };
-/** What is told of groups besides: how many failed in each part of the time, and what the newest are. */
-const details = (range) => ({ steps: STEPS, from_ms: range.from_ms, to_ms: range.to_ms + 1, sample: SAMPLE });
-
-/** All groups; with few of them, with their details: {groups, isAll}. */
+/** Groups, with how many failed in each part of the time, and what the newest are: {groups, isAll}. */
 async function load(range, signal) {
-  const few = await all('/failures', details(range), { signal }, MOST_TOLD);
-  const { found, isAll } = few.isAll ? few : await all('/failures', {}, { signal }, MOST_GROUPS);
+  const details = { steps: STEPS, from_ms: range.from_ms, to_ms: range.to_ms + 1, sample: SAMPLE };
+  const { found, isAll } = await all('/failures', details, { signal }, MOST_GROUPS);
   return { groups: found, isAll };
 }
 
@@ -150,26 +151,16 @@ function Summary({ groups, isAll, fresh }) {
     Jobs that failed for good stay until they are retried or discarded, or error_ttl has passed.</p>`;
 }
 
-/** A page of groups in order, with their details. One that is gone meanwhile is left out. */
-function Groups({ data, order, range, fresh, text, reload }) {
-  const [page, pager] = usePageOf([...data.groups].sort(ORDERS[order][1]), PAGE);
-  const lacking = page.filter((one) => !one.counts).map((one) => one.group);
-  const state = useData(
-    async (signal) => {
-      const ask = (group) => api.get('/failures', { ...details(range), group }, { signal });
-      return (await Promise.all(lacking.map(ask))).flatMap(({ failures }) => failures);
-    },
-    { deps: [stringify(lacking)] },
-  );
-  const more = new Map((state.data || []).map((one) => [one.group, one]));
-  const rows = page.map((one) => (one.counts ? one : more.get(one.group))).filter(Boolean);
+/** A page of groups in order. */
+function Groups({ data, order, fresh, text, reload }) {
+  const [rows, pager] = usePageOf([...data.groups].sort(ORDERS[order][1]), PAGE);
   const run = async (id, { group }) => (await mass(actionOf(id), { where: { group } })) !== undefined && reload();
   const most = Math.max(1, ...data.groups.map((one) => one.count));
   const empty = html`<${Empty}>No job has failed for good. <${Link} to=${withQuery('/jobs', { status: 'retrying' })}>Those
     that failed and are tried again<//><//>`;
   return html`${data.groups.length ? html`<${Summary} ...${data} fresh=${fresh} />` : null}
     <${Table} label="Failures by group" columns=${columns(fresh, text, most, run)} rows=${rows} rowKey=${(one) => one.group}
-      empty=${state.data ? empty : null}><${Pager} of=${pager} /><//>`;
+      empty=${empty}><${Pager} of=${pager} /><//>`;
 }
 
 export function Failures() {
@@ -178,7 +169,7 @@ export function Failures() {
   const look = async (period, signal) => {
     const [{ stats }, { found }] = await Promise.all([
       api.get('/stats', period, { signal }),
-      all('/stats/series', period, { signal }),
+      all('/stats', { ...period, series: 1 }, { signal }),
     ]);
     return { stats, kinds: worst(found) };
   };
@@ -201,7 +192,7 @@ export function Failures() {
       return { name, kind, values, latest: values.reduce((sum, one) => sum + one, 0) };
     });
   return html`<${Head} title="Failures" actions=${choices} />
-    <${Loaded} of=${state}>${(data) => html`<${Groups} data=${data} order=${order} range=${range} fresh=${fresh} text=${text} reload=${state.reload} />`}<//>
+    <${Loaded} of=${state}>${(data) => html`<${Groups} data=${data} order=${order} fresh=${fresh} text=${text} reload=${state.reload} />`}<//>
     <${Loaded} of=${statistics}>${(data) => html`<h2>Over time</h2><div class="grid">
       <section class="panel"><${Chart} title=${`Failed attempts, by the ${by}`} height=${150} zoom marks=${lines}
         moments=${moments} from_ms=${from_ms} to_ms=${to_ms} series=${series(data)} /></section>

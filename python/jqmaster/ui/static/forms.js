@@ -91,7 +91,10 @@ function Field({ spec, problem, isFirst, check }) {
     spellcheck: false,
     'aria-describedby': hint && `${id}-hint`,
     'aria-invalid': Boolean(problem),
-    onInput: (event) => ask(event.target.value),
+    onInput: (event) => {
+      ask(event.target.value);
+      check(spec);
+    },
     onChange: (event) => check(spec, event.target),
   };
   const text = textOf(spec);
@@ -127,7 +130,7 @@ function saidAt({ message, field: place = '' }, name) {
 
 /**
  * Fields: [{name, label, type?: text|number|json|list|datetime|select|checkbox|password, value?, text?: as it is typed, hint?, required?,
- * options?, rows?, unit?, placeholder?, suggest?, half?: it shares its line in a wide dialog}].
+ * options?, rows?, unit?, placeholder?, suggest?, half?: it shares its line in a wide dialog, group?: the name of a frame around it and others}].
  * `submit(values)` is async; empty ones are left out; what it throws is shown at the field it names.
  * → {place: the form's ref, send(event), isBusy, view(spec) of one field, problem: a view of what no field can be blamed for}.
  */
@@ -162,15 +165,16 @@ export function useForm(fields, submit) {
     isSending.current = false;
     setBusy(false);
   };
-  // What is no value is said when the field is left; what is lacking, when all is sent.
+  // What is no value is said when the field is left; what is lacking, when all is sent. A problem goes as one types, not
+  // when a button is pressed: it would move under the pointer.
   const check = (spec, input) => {
     let said = '';
     try {
-      if (input.value.trim()) read(spec, input);
+      if (input?.value.trim()) read(spec, input);
     } catch (problem) {
       said = problem.message;
     }
-    setProblems((old) => ({ ...old, [spec.name]: said }));
+    if (said || !input) setProblems((old) => ({ ...old, [spec.name]: said }));
   };
   const view = (spec, isFirst) =>
     html`<${Field} key=${spec.name} spec=${spec} problem=${problems[spec.name]} isFirst=${isFirst} check=${check} />`;
@@ -216,6 +220,13 @@ export const confirm = ({ title, body = [], action = 'OK' }) =>
       <button type="button" class="danger" onClick=${() => close(true)}>${action}</button></div>`,
   );
 
+/** Fields in order, those of a group in a frame with its name. */
+const grouped = (fields, { view }) =>
+  Object.entries(Object.groupBy(fields, ({ group = '' }) => group)).map(([title, some]) => {
+    const views = some.map((spec) => view(spec, spec === fields[0]));
+    return title ? html`<fieldset key=${title}><legend>${title}</legend>${views}</fieldset>` : views;
+  });
+
 function Asked({ close, body = [], fields, action = 'Save', danger = false, submit, dryRun }) {
   const [said, setSaid] = useState('');
   const isDry = useRef(false);
@@ -229,7 +240,7 @@ function Asked({ close, body = [], fields, action = 'Save', danger = false, subm
     return form.send(event);
   };
   return html`<form novalidate ref=${form.place} onSubmit=${(event) => (danger ? event.preventDefault() : send(false)(event))}>
-    ${paragraphs(body)}${fields.map((spec, i) => form.view(spec, i === 0))}${form.problem}
+    ${paragraphs(body)}${grouped(fields, form)}${form.problem}
     <p role="status">${said}</p>
     <div class="buttons"><button type="button" onClick=${() => close()}>Cancel</button>
       ${dryRun ? html`<button type="button" disabled=${form.isBusy} onClick=${send(true)}>Dry run</button>` : null}

@@ -1,5 +1,5 @@
 // A job: what it is, what became of it, why it waits, and what can be done about it.
-import { api, follow, may, path, readJob, stringify, toJob, withQuery } from './api.js';
+import { api, may, path, readJob, stringify, toJob, withQuery } from './api.js';
 import { FIELDS } from './fields.js';
 import { count, cut, duration, moment, now, straight } from './format.js';
 import { act, confirm, failed, form } from './forms.js';
@@ -18,71 +18,50 @@ import {
   WAITING,
   Worker,
 } from './parts.js';
-import { actionOf, mass, termOf } from './query.js';
+import { actionOf, mass, termsOf } from './query.js';
 import { Tree } from './tree.js';
 import { html, Link, navigate, setTitle, useData, useEffect, useRef, useState } from './view.js';
-import { Dependents, dependsOf, Graph, SHOWN, Timeline, Why } from './why.js';
-
-const LARGE = 200000; // an argument of so many characters is not fetched again and again
+import { Dependents, Depends, dependsOf, SHOWN, Timeline, Why } from './why.js';
 
 // -- what is known of it ------------------------------------------------------------------------------
 
-/** Those it waits for, and those that wait for it, as far as they are shown; what has ended stays as it is. */
-async function lookAround(job, others, get) {
-  const waiting = (job.dependents || []).slice(0, SHOWN);
-  const open = new Set([...(job.waits_for || []), ...waiting]);
-  const wanted = [...dependsOf(job).slice(0, SHOWN), ...waiting];
-  await Promise.all(
-    wanted
-      .filter((one) => !ENDED.includes(others.get(one)?.status) || open.has(one))
-      .map(async (one) => {
-        const nobody = (problem) => (problem.status === 404 ? null : undefined);
-        others.set(one, await get(path`/job/${one}`).catch(nobody));
-      }),
-  );
-}
+const DEEP = 12; // jobs that wait for each other in a row
+const WIDE = 5;
 
 /**
- * Its document, history and explanation: useData's answer. Its transitions are told as they happen, until it has ended;
- * progress and reasons to wait are no transitions: those are asked for.
+ * Those it waits for, down to the failed ones that hold all of them, and those that wait for it, as far as they are
+ * shown; what has ended stays as it is.
  */
+async function lookAround(job, others, get) {
+  const look = async (id) => {
+    const isOver = ENDED.includes(others.get(id)?.status) && !job.waits_for?.includes(id);
+    const nobody = (problem) => (problem.status === 404 ? null : undefined);
+    if (!isOver) others.set(id, await get(path`/job/${id}`).catch(nobody));
+    return others.get(id);
+  };
+  const around = [...dependsOf(job).slice(0, SHOWN), ...(job.dependents || []).slice(0, SHOWN)];
+  const found = await Promise.all(around.map(look));
+  let waiting = found.filter((one) => job.waits_for?.includes(one?.id));
+  for (let deep = 0; deep < DEEP && waiting.length; deep += 1) {
+    const ids = new Set(waiting.flatMap((one) => (one?.waits_for || []).slice(0, WIDE)));
+    waiting = await Promise.all([...ids].slice(0, WIDE).map(look));
+  }
+}
+
+/** Its document, history and explanation, as useData's answer; and documents of the jobs around it, by id. */
 function useJob(id) {
   const at = path`/job/${id}`;
-  const kept = useRef({ others: new Map(), shown: null, begun: 0, ended: 0, changes: 0, read: 0 }).current;
-  const state = useData(
-    async (signal) => {
-      const get = (target) => api.get(target, {}, { signal });
-      kept.begun += 1;
-      const mine = kept.begun;
-      const { changes } = kept;
-      const old = kept.read === changes ? kept.shown?.job : null; // one read before the last change is none to keep
-      const isKept = old && (WAITING.includes(old.status) || stringify(old).length > LARGE);
-      const job = isKept ? old : await get(at);
-      const [history, explanation] = await Promise.all([
-        get(`${at}/history`),
-        WAITING.includes(job.status) ? get(`${at}/explain`) : null,
-        lookAround(job, kept.others, get),
-      ]);
-      // One that began later may have been faster.
-      if (mine > kept.ended) Object.assign(kept, { ended: mine, read: changes, shown: { job, history, explanation } });
-      return kept.shown;
-    },
-    { ms: 3000, deps: [id] },
-  );
-  const changed = () => {
-    kept.changes += 1;
-    return state.reload();
+  const others = useRef(new Map()).current;
+  const load = async (signal) => {
+    const get = (target) => api.get(target, {}, { signal });
+    const [job, history] = await Promise.all([get(at), get(`${at}/history`)]);
+    const [explanation] = await Promise.all([
+      WAITING.includes(job.status) ? get(`${at}/explain`) : null,
+      lookAround(job, others, get),
+    ]);
+    return { job, history, explanation };
   };
-  const { status } = state.data?.job || {};
-  const isFollowed = status && !ENDED.includes(status);
-  useEffect(() => {
-    if (!isFollowed) return undefined;
-    return follow(`${at}/events`, (event) => {
-      const { job } = kept.shown;
-      if (event.state !== job.status || event.attempt !== job.attempt) changed();
-    });
-  }, [at, isFollowed]);
-  return { state, changed, others: kept.others };
+  return { state: useData(load, { ms: 2000, deps: [id] }), others };
 }
 
 // -- its facts ----------------------------------------------------------------------------------------
@@ -190,30 +169,6 @@ function Fault({ error }) {
   const rest = Object.entries(error).filter(([, value]) => !isLines(value));
   return html`${rest.length || !long.length ? html`<${Tree} value=${Object.fromEntries(rest)} label="Error" />` : null}
     ${long.map(([name, value]) => html`<${Lines} key=${name} value=${value} name=${straight(name)} />`)}`;
-}
-
-const MOST_TERMS = 8;
-const DEEP = 3;
-const LONG = 60;
-
-/** Terms for the short values of an argument, those near the top first. */
-function termsOf(argument) {
-  const terms = [];
-  let level = [['argument', argument]];
-  for (let depth = 0; depth <= DEEP && level.length && terms.length < MOST_TERMS; depth += 1) {
-    const next = [];
-    for (const [path, value] of level) {
-      if (value !== null && typeof value === 'object' && !Array.isArray(value)) {
-        for (const [key, inner] of Object.entries(value))
-          next.push([`${path}.${key.replace(/[.\\]/g, '\\$&')}`, inner]);
-      } else if (value !== null && typeof value !== 'object' && String(value).length <= LONG && String(value)) {
-        const term = termOf(path, value);
-        if (term) terms.push(term);
-      }
-    }
-    level = next;
-  }
-  return terms.slice(0, MOST_TERMS);
 }
 
 /** Links to them; nothing where there are none. */
@@ -376,7 +331,7 @@ function Shown({ known: { job, history, explanation }, others, changed, isGone }
         ? html`<${Section} title="Why it waits"><${Why} explanation=${explanation} job=${job} others=${others} changed=${changed} /><//>`
         : null
     }
-    ${job.depends?.length ? html`<${Section} title="What it waits for"><${Graph} job=${job} others=${others} /><//>` : null}
+    ${job.depends?.length ? html`<${Section} title="What it waits for"><${Depends} job=${job} others=${others} /><//>` : null}
     ${job.dependents ? html`<${Section} title="What waits for it"><${Dependents} ids=${job.dependents} others=${others} /><//>` : null}
     <${Failure} job=${job} />
     <${Values} job=${job} />
@@ -387,7 +342,7 @@ function Shown({ known: { job, history, explanation }, others, changed, isGone }
 }
 
 export function Job({ params: { id } }) {
-  const { state, changed, others } = useJob(id);
+  const { state, others } = useJob(id);
   const { data, problem } = state;
   const name = data?.job.name;
   useEffect(() => {
@@ -395,5 +350,5 @@ export function Job({ params: { id } }) {
   }, [name]);
   const isGone = problem?.status === 404;
   if (isGone && !data) throw problem;
-  return html`<${Loaded} of=${state}>${(known) => html`<${Shown} known=${known} others=${others} changed=${changed} isGone=${isGone} />`}<//>`;
+  return html`<${Loaded} of=${state}>${(known) => html`<${Shown} known=${known} others=${others} changed=${state.reload} isGone=${isGone} />`}<//>`;
 }

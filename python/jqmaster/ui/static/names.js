@@ -1,31 +1,26 @@
-// Names to complete what is typed with. Asked for once in a while, not with each letter.
+// Names of things, to complete what is typed with.
 import { all, api } from './api.js';
+import { kept, registered } from './parts.js';
 
-const KEPT_MS = 30000;
-
-function kept(load) {
-  let at = 0;
-  let names = null;
+/** async (text) → names that have it; those that begin so come first. */
+function completed(load) {
+  const known = kept(load);
   return async (text = '') => {
-    if (!names || Date.now() - at > KEPT_MS) {
-      at = Date.now();
-      names = load().catch((problem) => {
-        names = null;
-        throw problem;
-      });
-    }
     const wanted = text.toLowerCase();
-    const found = (await names).filter((name) => name.toLowerCase().includes(wanted));
-    // Those that begin so come first.
+    const found = (await known()).filter((name) => name.toLowerCase().includes(wanted));
     return found.sort((a, b) => b.toLowerCase().startsWith(wanted) - a.toLowerCase().startsWith(wanted));
   };
 }
 
-export const queues = kept(async () => (await all('/queues')).found.map((queue) => queue.name));
-export const tags = kept(async () => (await api.get('/tags', { top: 500 })).tags.map((one) => one.tag));
-export const groups = kept(async () => (await all('/failures')).found.map((one) => one.group));
-export const names = kept(async () => {
+export const queues = completed(async () => (await all('/queues')).found.map((queue) => queue.name));
+export const tags = completed(async () => (await api.get('/tags', { top: 500 })).tags.map((one) => one.tag));
+export const groups = completed(async () => (await all('/failures')).found.map((one) => one.group));
+export const names = completed(async () => {
   const from = Date.now() - 8 * 86400000;
-  const { found } = await all('/stats/series', { by: 'day', from_ms: from });
+  const { found } = await all('/stats', { series: 1, by: 'day', from_ms: from });
   return [...new Set(found.map((one) => one.name))].sort();
 });
+
+/** Ids of workers whose name has a text, to complete with. */
+export const workers = async (text) =>
+  (await registered()).filter(({ id, name }) => `${name} ${id}`.includes(text)).map(({ id }) => id);

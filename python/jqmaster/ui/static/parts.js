@@ -1,8 +1,7 @@
-// Parts of pages: states, numbers with their names, bars, moments, tables with pages, filters, and what masters do to many
-// jobs.
+// Parts of pages: states, numbers with their names, bars, moments, workers' names, tables with pages and filters.
 import { all, api, may, path, withQuery } from './api.js';
-import { agoText, amount, count, cut, duration, moment, now, percent, untilText } from './format.js';
-import { act, useSuggestions } from './forms.js';
+import { agoText, amount, count, cut, duration, jobs, moment, now, percent, untilText } from './format.js';
+import { act, confirm, useSuggestions } from './forms.js';
 import { BASE, carried, html, Link, navigate, query, useData, useEffect, useQuery, useRef, useState } from './view.js';
 
 export const STATES = [
@@ -16,6 +15,7 @@ export const STATES = [
   'cancelled',
   'skipped',
 ];
+export const OPEN = STATES.slice(0, 5);
 export const WAITING = ['queued', 'scheduled', 'blocked', 'retrying'];
 export const ENDED = ['done', 'error', 'cancelled', 'skipped'];
 
@@ -102,36 +102,6 @@ export function Meter({ value, limit, unit = '' }) {
   </span>`;
 }
 
-/** A bar of parts in proportion: <Stack parts=${[[kind, value, name], …]} />. */
-export function Stack({ parts }) {
-  const some = parts.filter(([, value]) => value);
-  const sum = some.reduce((all, [, value]) => all + value, 0);
-  const text = some.map(([, value, name]) => `${count(value)} ${name}`).join(', ') || 'empty';
-  return html`<span class="stack" role="img" aria-label=${text} title=${text}>
-    ${some.map(([kind, value]) => html`<span class=${`stack-part is-${kind}`} style=${{ flexGrow: value / sum }}></span>`)}
-  </span>`;
-}
-
-const WIDTH = 96;
-const HEIGHT = 22;
-
-const line = (points) => points.map(([x, y], i) => `${i ? 'L' : 'M'}${x.toFixed(1)} ${y.toFixed(1)}`).join('');
-
-/** <Sparkline values=${[1, 2, 3]} kind="done" title="done by the hour, a day" /> */
-export function Sparkline({ values, kind = 'queued', title = '' }) {
-  const most = Math.max(...values, 1);
-  const points = values.map((value, i) => [
-    values.length < 2 ? 0 : (i / (values.length - 1)) * (WIDTH - 2) + 1,
-    HEIGHT - 2 - (value / most) * (HEIGHT - 4),
-  ]);
-  const ground = points.length && [[points[0][0], HEIGHT - 1], ...points, [points.at(-1)[0], HEIGHT - 1]];
-  return html`<svg class="spark" viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} width=${WIDTH} height=${HEIGHT} role="img" aria-label=${title}>
-    <title>${title}</title>
-    ${ground ? html`<path class=${`area is-${kind}`} d=${`${line(ground)}Z`} />` : null}
-    <path class=${`line is-${kind}`} d=${line(points)} />
-  </svg>`;
-}
-
 /** A bar, and its text; null for one that says nothing. A worker may count to 1, to 100, or to what it likes. */
 export function Progress({ job, isLong = false }) {
   const { progress, progress_message: message } = job;
@@ -175,6 +145,71 @@ export const Until = ({ ms }) => html`<${Time} ms=${ms} textOf=${untilText} />`;
 const ageText = (ms) => duration(Math.max(0, Math.floor((now() - ms) / 1000) * 1000));
 export const Age = ({ ms }) => html`<${Time} ms=${ms} textOf=${ageText} />`;
 
+// -- many jobs --------------------------------------------------------------------------------------
+
+/**
+ * Asks, and takes running jobs from their workers, step by step. where: as of the API; of: whose they are, in words.
+ * → how many; undefined when it was given up, or failed.
+ */
+export async function takeJobs(where, of) {
+  const isSure = await confirm({
+    title: `Take the jobs of ${of} from their workers?`,
+    action: 'Take jobs',
+    body: 'They wait again and no retry is spent. What they did so far may happen twice.',
+  });
+  const take = async () => {
+    let [sum, cursor] = [0, ''];
+    do {
+      const answer = await api.post('/jobs/kick', { where, cursor, count: 1000 });
+      sum += answer.changed;
+      cursor = answer.cursor;
+    } while (cursor);
+    return sum;
+  };
+  return isSure ? act(take, (sum) => `${jobs(sum)} ${sum === 1 ? 'waits' : 'wait'} again.`) : undefined;
+}
+
+// -- workers ------------------------------------------------------------------------------------------
+
+const KEPT_MS = 30000;
+
+/** The answer of `load`, asked for once in a while. */
+export function kept(load) {
+  let at = 0;
+  let found = null;
+  return () => {
+    if (!found || Date.now() - at > KEPT_MS) {
+      at = Date.now();
+      found = load().catch((problem) => {
+        found = null;
+        throw problem;
+      });
+    }
+    return found;
+  };
+}
+
+/** The registered workers; asked for once in a while. */
+export const registered = kept(async () => (await all('/workers')).found);
+
+export const isRegistered = (id) => /^w[0-9a-f]{14}(?:[0-9a-f]{2})?$/.test(id);
+
+/** A link with its name, which comes when it is known: to its page; of one that is gone to the jobs that it ran. */
+export function Worker({ id, size = 60 }) {
+  const [name, setName] = useState('');
+  useEffect(() => {
+    let isOver = false;
+    setName('');
+    const named = (found) => isOver || setName(found.find((one) => one.id === id)?.name || '');
+    if (isRegistered(id)) registered().then(named, console.debug);
+    return () => {
+      isOver = true;
+    };
+  }, [id]);
+  const target = name ? path`/worker/${id}` : withQuery('/jobs', { worker: id });
+  return html`<${Link} to=${target} title=${id}>${cut(name || id, size)}<//>`;
+}
+
 // -- tables -------------------------------------------------------------------------------------------
 
 const classes = ({ kind, hide }) => [kind, hide ? `hide-${hide}` : ''].filter(Boolean).join(' ') || undefined;
@@ -202,11 +237,10 @@ function Title({ column, sort, onSort }) {
  * sort, onSort(text): the order in force, as "name" or "-name", and what to do when another is asked for
  * chosen: a Set of keys, onChoose(Set): rows can be chosen (shift: from the last one to here)
  * isOld: the rows answer another question: nobody chooses from them
- * below?(row): a view to stand under the row; open?: Enter follows the row's first link
  * children: under the table, such as <Pager>
  */
 export function Table(given) {
-  const { columns, rows, rowKey, label, empty, sort, onSort, chosen, onChoose, isOld, below, children } = given;
+  const { columns, rows, rowKey, label, empty, sort, onSort, chosen, onChoose, isOld, children } = given;
   const anchor = useRef(null);
   const keys = rows.map(rowKey);
   const choose = (key, isChosen, isRange) => {
@@ -218,47 +252,25 @@ export function Table(given) {
     for (const one of range) isChosen ? next.add(one) : next.delete(one);
     onChoose(next);
   };
-  const onKey = (event) => {
-    if (event.target !== event.currentTarget) return;
-    const row = event.currentTarget;
-    if (event.key === 'Enter') {
-      event.preventDefault();
-      (row.querySelector('a[data-open]') || row.querySelector('td a'))?.click();
-    } else if (event.key.toLowerCase() === 'x' && chosen)
-      choose(row.dataset.key, event.shiftKey || !chosen.has(row.dataset.key), event.shiftKey);
-  };
   const on = chosen ? keys.filter((key) => chosen.has(key)).length : 0;
-  const width = columns.length + (chosen ? 1 : 0);
   const all = html`<th class="choose"><input type="checkbox" aria-label="Choose all of this page" disabled=${!keys.length || isOld}
     checked=${on > 0 && on === keys.length} indeterminate=${on > 0 && on < keys.length}
     onChange=${(event) => onChoose(new Set(event.target.checked ? [...chosen, ...keys] : [...chosen].filter((key) => !keys.includes(key))))} /></th>`;
-  const line = (
-    row,
-    key,
-  ) => html`<tr key=${key} tabindex="0" data-key=${key} class=${chosen?.has(key) ? 'chosen' : ''} onKeyDown=${onKey}>
-    ${
-      chosen
-        ? html`<td class="choose"><input type="checkbox" class="chooser" tabindex="-1" aria-label=${`Choose ${key}`}
-            checked=${chosen.has(key)} onClick=${(event) => choose(key, event.target.checked, event.shiftKey)} /></td>`
-        : null
-    }
-    ${columns.map(
-      (column, i) => html`<td class=${classes(column)} data-label=${i ? column.title || '' : undefined}>
-        <div class="cell">${column.cell(row)}</div></td>`,
-    )}
-  </tr>`;
+  const chooser = (key) => html`<td class="choose"><input type="checkbox" class="chooser" aria-label=${`Choose ${key}`}
+    checked=${chosen.has(key)} onClick=${(event) => choose(key, event.target.checked, event.shiftKey)} /></td>`;
   return html`<div class=${isOld ? 'table loading' : 'table'}>
     <div class="scroll" tabindex="0" role="region" aria-label=${label}>
       <table class="cards" aria-label=${label}>
         <thead><tr>${chosen ? all : null}
           ${columns.map((column) => html`<${Title} column=${column} sort=${sort} onSort=${onSort} />`)}</tr></thead>
-        <tbody inert=${Boolean(isOld)}>${rows.map((row, i) => {
-          const under = below?.(row);
-          return [
-            line(row, keys[i]),
-            under ? html`<tr class="below" key=${`below ${keys[i]}`}><td colspan=${width}>${under}</td></tr>` : null,
-          ];
-        })}</tbody>
+        <tbody inert=${Boolean(isOld)}>${rows.map(
+          (row, at) => html`<tr key=${keys[at]} data-key=${keys[at]} class=${chosen?.has(keys[at]) ? 'chosen' : ''}>
+            ${chosen ? chooser(keys[at]) : null}
+            ${columns.map(
+              (column, i) => html`<td class=${classes(column)} data-label=${i ? column.title || '' : undefined}>
+                <div class="cell">${column.cell(row)}</div></td>`,
+            )}</tr>`,
+        )}</tbody>
       </table>
     </div>
     ${rows.length ? null : empty}
@@ -266,34 +278,20 @@ export function Table(given) {
   </div>`;
 }
 
-// Where one came from, page by page; after a reload only the first page is known.
-const trails = new Map();
-
 /**
  * A list by pages, its cursor in the address (`?at=`): load(cursor, signal) → {rows, cursor}; looked at again every `ms`.
- * Changes of `deps` (the filters) should come with setQuery({…, at: ''}).
+ * Changes of `deps` (the filters) should come with setQuery({…, at: ''}). The browser's way back leads to the page before.
  * → useData's answer, and pager: {number, back, forth} with actions or null.
  */
 export function usePages(load, { ms = 0, deps = [] } = {}) {
   const [{ at = '' }] = useQuery();
   const state = useData((signal) => load(at, signal), { ms, deps: [at, ...deps] });
-  const key = `${location.pathname} ${JSON.stringify(deps)}`;
-  const trail = trails.get(key) || [];
-  const known = at ? trail.indexOf(at) : -1;
-  const go = (cursor) => navigate(withQuery(location.pathname.slice(BASE.length), { ...query(), at: cursor }));
+  const go = (cursor) => () => navigate(withQuery(location.pathname.slice(BASE.length), { ...query(), at: cursor }));
   const next = state.data?.cursor;
-  const pager = {
-    number: at ? (known < 0 ? 0 : known + 2) : 1,
-    back: at ? () => go(known > 0 ? trail[known - 1] : '') : null,
-    forth:
-      next && !state.isLoading
-        ? () => {
-            trails.set(key, [...trail.slice(0, known + 1), next]);
-            go(next);
-          }
-        : null,
+  return {
+    ...state,
+    pager: { number: at ? 0 : 1, back: at ? go('') : null, forth: next && !state.isLoading ? go(next) : null },
   };
-  return { ...state, pager };
 }
 
 /** A page of rows that are all here, by the number of its first in the address (`?at=`): [rows, pager]. */
@@ -326,16 +324,6 @@ export function Pager({ of, children }) {
 
 const PAUSE_MS = 300;
 
-function Choice({ id, spec, value, isFirst, onChange }) {
-  return html`<select id=${id} name=${spec.name} data-filter=${isFirst ? '1' : undefined} value=${value}
-    onChange=${(event) => onChange(event.target.value)}>
-    ${[['', spec.placeholder || 'any'], ...spec.options].map((option) => {
-      const [key, title] = [option].flat();
-      return html`<option value=${key} selected=${key === value}>${title ?? key}</option>`;
-    })}
-  </select>`;
-}
-
 function Words({ id, spec, value, isFirst, onChange }) {
   const [text, setText] = useState(value);
   const { list, ask, view } = useSuggestions(id, spec.suggest);
@@ -363,14 +351,14 @@ function Words({ id, spec, value, isFirst, onChange }) {
     }, PAUSE_MS);
   };
   return html`<input id=${id} name=${spec.name} data-filter=${isFirst ? '1' : undefined}
-      type=${spec.type === 'datetime' ? 'datetime-local' : spec.type || 'text'} placeholder=${spec.placeholder || ''}
+      type=${spec.type || 'text'} placeholder=${spec.placeholder || ''}
       autocomplete="off" spellcheck="false" list=${list} value=${text}
       onInput=${type} onChange=${(event) => tell(event.target.value)} onFocus=${() => ask(text)}
       onKeyDown=${(event) => event.key === 'Enter' && tell(event.target.value)} />${view}`;
 }
 
 /**
- * fields: [{name, label, type?: 'text'|'search'|'select'|'datetime', options?, placeholder?, suggest?: async (text) → texts}]
+ * fields: [{name, label, type?: 'text'|'search', placeholder?, suggest?: async (text) → texts}]
  * Their values are those of useQuery(); a change of one leads to the first page (`at` goes).
  */
 export function FilterBar({ fields, children }) {
@@ -378,10 +366,9 @@ export function FilterBar({ fields, children }) {
   const isAny = fields.some(({ name }) => query[name]);
   return html`<div class="filters" role="search">
     ${fields.map((spec, i) => {
-      const Field = spec.type === 'select' ? Choice : Words;
       const id = `filter-${spec.name}`;
       return html`<div class="filter" key=${spec.name}><label for=${id}>${spec.label}</label>
-        <${Field} id=${id} spec=${spec} value=${query[spec.name] || ''} isFirst=${i === 0}
+        <${Words} id=${id} spec=${spec} value=${query[spec.name] || ''} isFirst=${i === 0}
           onChange=${(value) => setQuery({ [spec.name]: value, at: '' })} /></div>`;
     })}
     ${children}
@@ -392,133 +379,4 @@ export function FilterBar({ fields, children }) {
         : null
     }
   </div>`;
-}
-
-// -- workers ------------------------------------------------------------------------------------------
-
-const KEPT_MS = 30000;
-let asked = null;
-let at = 0;
-
-/** Names by id, asked for once in a while; what could not be asked for is not known. */
-function names() {
-  if (!asked || Date.now() - at > KEPT_MS) {
-    at = Date.now();
-    asked = all('/workers').then(
-      ({ found }) => new Map(found.map((one) => [one.id, one.name])),
-      () => new Map(),
-    );
-  }
-  return asked;
-}
-
-export const isRegistered = (id) => /^w[0-9a-f]{14}(?:[0-9a-f]{2})?$/.test(id);
-
-/** A link with its name, which comes when it is known: to its page; of one that is gone to the jobs that it ran. */
-export function Worker({ id, size = 60 }) {
-  const [name, setName] = useState('');
-  useEffect(() => {
-    let isOver = false;
-    setName('');
-    if (isRegistered(id)) names().then((known) => isOver || setName(known.get(id) || ''));
-    return () => {
-      isOver = true;
-    };
-  }, [id]);
-  const target = name ? path`/worker/${id}` : withQuery('/jobs', { worker: id });
-  return html`<${Link} to=${target} title=${id}>${cut(name || id, size)}<//>`;
-}
-
-const TIPS = {
-  ready: 'Has room',
-  full: 'Runs as many as it takes',
-  busy: 'Said that it is busy',
-  unreachable: 'Deliveries do not get through',
-  pulling: 'Fetches jobs by itself',
-  quiet: 'Finishes what it has, takes no more',
-  gone: 'Gives no sign of life any more',
-};
-
-export const WorkerState = ({ of }) =>
-  html`<${Badge} word=${of.state} title=${TIPS[of.state]} />${
-    of.request === 'stop' ? html` <${Badge} word="stop" title="It was asked to stop" />` : null
-  }`;
-
-/** Its slots: of those that never said how many they have only how many jobs; of the dead nothing. */
-export function Slots({ of }) {
-  if (of.state === 'gone') return none();
-  return of.url || of.host ? html`<${Meter} value=${of.held} limit=${of.max_jobs} />` : count(of.held);
-}
-
-/** Ids of workers whose name has a text, to complete with. */
-export const workers = async (text) => {
-  const known = [...(await names())];
-  return known.filter(([id, name]) => `${name} ${id}`.includes(text)).map(([id]) => id);
-};
-
-/** Takes running jobs from their workers, step by step → how many. where: as of the API. */
-export async function kickAll(where) {
-  let [sum, cursor] = [0, ''];
-  do {
-    const answer = await api.post('/jobs/kick', { where, cursor, count: 1000 });
-    sum += answer.changed;
-    cursor = answer.cursor;
-  } while (cursor);
-  return sum;
-}
-
-// -- what masters do to many jobs ---------------------------------------------------------------------
-
-const LOOK_MS = 3000;
-const FAILED_SHOWN_MS = 600000;
-const DOES = { discard: 'Discarding', cancel: 'Cancelling', retry: 'Retrying' };
-
-const stop = (id) => api.post('/bulk', { id, stop: true });
-
-function Bulk({ bulk, reload }) {
-  const { total, changed, where } = bulk;
-  const whom = where.queue ? html` of ${linked([where.queue], toQueue)}` : '';
-  // A master that takes over may count a step less.
-  const sum = `${bulk.resumed ? 'at least ' : ''}${count(changed)}`;
-  if (bulk.ended_ms)
-    return html`<p class="problem" role="alert">${DOES[bulk.what]} jobs${whom} ended after ${sum}: ${bulk.problem}</p>`;
-  return html`<div class="bulk">
-    <span>${DOES[bulk.what]} jobs${whom}: <b>${sum}</b>${total ? ` of ${count(total)}` : ''}, begun <${Ago} ms=${bulk.begun_ms} />${bulk.actor ? ` by ${bulk.actor}` : ''}</span>
-    ${total ? html`<progress max=${Math.max(total, 1)} value=${Math.min(changed, total)} aria-label=${`${DOES[bulk.what]} jobs`}></progress>` : null}
-    <${Button} needs="operator" class="small" onClick=${async () => {
-      await act(() => stop(bulk.id), 'Stopped.');
-      reload();
-    }}>Stop<//>
-  </div>`;
-}
-
-/** Those under way, of one queue or of all, and for ten minutes those that failed; nothing while there are none. */
-export function Bulks({ queue }) {
-  const state = useData((signal) => api.get('/bulks', {}, { signal }), { ms: LOOK_MS });
-  const isShown = (bulk) => !bulk.ended_ms || (bulk.problem && now() - bulk.ended_ms < FAILED_SHOWN_MS);
-  const touches = ({ where }) => !queue || !where.queue || where.queue === queue;
-  const some = (state.data?.bulks || []).filter((bulk) => isShown(bulk) && touches(bulk));
-  if (!some.length) return null;
-  return html`<section class="panel" aria-label="Under way">
-    ${some.map((bulk) => html`<${Bulk} key=${bulk.id} bulk=${bulk} reload=${state.reload} />`)}
-  </section>`;
-}
-
-// -- what is wrong ------------------------------------------------------------------------------------
-
-export const Since = ({ alert }) =>
-  alert.since_ms ? html`<span class="muted"> since <${Ago} ms=${alert.since_ms} /></span>` : null;
-
-/** What is wrong now; undefined before that is known. */
-export const useAlerts = () => useData((signal) => api.get('/overview', {}, { signal }), { ms: 5000 }).data?.alerts;
-
-/** What is wrong with one thing: <AlertsOf field="queue" name=${name} />. */
-export function AlertsOf({ field, name }) {
-  const found = (useAlerts() || []).filter((alert) => alert[field] === name);
-  if (!found.length) return null;
-  return html`<section class="panel" aria-label="Alerts">${found.map(
-    (alert) => html`<div key=${alert.text} class=${`alert is-${alert.level}`}>
-      <${Badge} word=${alert.level} /> <b>${alert.text}</b><${Since} alert=${alert} />
-      <div>${alert.advice}</div></div>`,
-  )}</section>`;
 }

@@ -1,41 +1,26 @@
-// Which jobs are meant: the filters of an address, and a line `customer.id:acme worker:mail-1 slower:30s "no host"`, as the
-// API wants them, in words, and completed; and what can be done to them. Python reads such lines as well (engine/queryline.py);
+// Which jobs are meant: a line such as `queue:mail customer.id:acme worker:mail-1 slower:30s "no host"`, as the API wants it, in words, and completed; and what can be done to them. Python reads such lines as well (engine/queryline.py);
 // tests/js/querylines.json holds both to it.
-import { stringify } from './api.js';
+import { all, only, stringify } from './api.js';
 import { duration, moment, now } from './format.js';
-import { WAITING } from './parts.js';
+import { STATES, WAITING } from './parts.js';
 
-export const FILTERS = [
-  'q',
-  'status',
-  'queue',
-  'name',
-  'tag',
-  'group',
-  'message',
-  'worker',
-  'since',
-  'until',
-  'from',
-  'to',
-];
 const SAME = ['queue', 'name', 'tag', 'group', 'message', 'worker'];
 
-/**
- * The filters of an address as `where` of the API. Throws where `q` is no line. `since` and `until` are of the reader's
- * clock; without them the range of all pages holds, where it is from one moment to another (`from`, `to`, in ms).
- */
+/** The line that says what the filters of a link say: `?queue=mail&q=customer:acme`. */
+export const lineOf = (filters) =>
+  SAME.flatMap((name) => (filters[name] ? [`${name === 'message' ? 'error' : name}:${quoted(filters[name])}`] : []))
+    .concat(filters.q || [])
+    .join(' ');
+
+/** The filters of an address as `where` of the API: a line, states, and a range (`from`, `to`, in ms). Throws where it is no line. */
 export function whereOf(filters) {
-  const where = whereOfLine(filters.q || '', now());
-  for (const name of SAME) if (filters[name]) where[name] = filters[name];
+  const where = whereOfLine(lineOf(filters), now());
   if (filters.status) where.status = filters.status.split(',').filter(Boolean);
   for (const [field, name] of [
-    ['from_ms', 'since'],
-    ['to_ms', 'until'],
-  ]) {
-    const ms = new Date(filters[name] || Number(filters[field.slice(0, -3)])).getTime();
-    if (!Number.isNaN(ms)) where[field] = ms;
-  }
+    ['from_ms', 'from'],
+    ['to_ms', 'to'],
+  ])
+    if (filters[name]) where[field] = Number(filters[name]);
   return where;
 }
 
@@ -48,6 +33,20 @@ export const queryOf = (where) => ({
 
 /** Whether queues know how many they are: nothing is asked but their state and queue. */
 export const isCounted = (where) => Object.keys(where).every((name) => name === 'status' || name === 'queue');
+
+/** Jobs by state, of a queue or of all; null where there are too many queues. */
+export async function countStates(queue, signal) {
+  if (queue) {
+    const one = await only('/queues', { names: queue }, { signal }).catch((problem) => {
+      if (problem.status !== 404) throw problem;
+      return {};
+    });
+    return Object.fromEntries(STATES.map((state) => [state, one[state] || 0]));
+  }
+  const { found, isAll } = await all('/queues', {}, { signal });
+  const sum = (state) => found.reduce((sofar, one) => sofar + one[state], 0);
+  return isAll ? Object.fromEntries(STATES.map((state) => [state, sum(state)])) : null;
+}
 
 /** `where`, only for jobs in `states`; null when none can be. */
 export function narrowed(where, states) {
@@ -162,6 +161,30 @@ export function termOf(path, value) {
   return `${isTaken ? path : key}:${said}`;
 }
 
+const MOST_TERMS = 8;
+const DEEP = 3;
+const LONG = 60;
+
+/** Terms for the short values of an argument, those near the top first. */
+export function termsOf(argument) {
+  const terms = [];
+  let level = [['argument', argument]];
+  for (let depth = 0; depth <= DEEP && level.length && terms.length < MOST_TERMS; depth += 1) {
+    const next = [];
+    for (const [path, value] of level) {
+      if (value !== null && typeof value === 'object' && !Array.isArray(value)) {
+        for (const [key, inner] of Object.entries(value))
+          next.push([`${path}.${key.replace(/[.\\]/g, '\\$&')}`, inner]);
+      } else if (value !== null && typeof value !== 'object' && String(value).length <= LONG && String(value)) {
+        const term = termOf(path, value);
+        if (term) terms.push(term);
+      }
+    }
+    level = next;
+  }
+  return terms.slice(0, MOST_TERMS);
+}
+
 /**
  * What may stand instead of the last word of a line: whole lines. `names`: for a key, what to complete its value with,
  * async (text) → texts.
@@ -185,8 +208,9 @@ const PRIORITY = {
 };
 
 /**
- * states: those it is for. did: what is said afterwards. path: of an API that takes ids and `where`;
- * change(values): or what each job gets. fields: what is asked for first. options(values): more for the API's body.
+ * states: those it is for. did: what is said afterwards. path: of an API that takes ids and `where`; idsPath: of one that
+ * takes ids; change(values): or what each of those chosen gets. fields: what is asked for first. options(values): more for
+ * the API's body.
  */
 export const ACTIONS = [
   {

@@ -1,47 +1,44 @@
 // Queues: how they do, in figures and words, all of them in order, one with why it waits, and what can be done with it.
-import { api, only, path, withQuery } from './api.js';
-import { Chart, spread, useStatistics } from './chart.js';
-import { brief, count, duration, jobs } from './format.js';
-import { act, confirm, fault, form, toast } from './forms.js';
+import { AlertsOf, Bulks } from './alerts.js';
+import { all, api, boundTo, only, withQuery } from './api.js';
+import { Chart, spread, useStatistics, waits } from './chart.js';
+import { brief, count, cut, duration, jobs } from './format.js';
+import { act, toast } from './forms.js';
 import {
   Age,
-  Ago,
-  AlertsOf,
   Badge,
-  Bulks,
   Button,
   Empty,
   Facts,
   FilterBar,
   Head,
-  kickAll,
   Loaded,
   linked,
   Meter,
   none,
+  OPEN,
   Pager,
   Section,
-  Slots,
   STATES,
   sortOf,
   Table,
   Tile,
+  takeJobs,
   toLimit,
   toQueue,
   usePageOf,
   WAITING,
-  WorkerState,
   zero,
 } from './parts.js';
-import { html, Link, navigate, useData, useQuery } from './view.js';
+import { termsOf } from './query.js';
+import { html, Link, useData, useQuery } from './view.js';
 
 /** Rates are of so many minutes. */
 export const MINUTES = 5;
 
-// -- all of them, kept for the pages that show them: the first look goes through all, page by page, a later one one page on
+// -- all of them --------------------------------------------------------------------------------------
 
-const PAGE = 1000;
-const MOST = 20000;
+const MOST = 5000;
 const CAUSES = {
   'no worker': ['no worker', 'problem', 'No worker is registered for it, waits for its jobs or runs one'],
   'unknown job': ['unknown job', 'problem', 'No worker that serves it knows its oldest job'],
@@ -49,47 +46,19 @@ const CAUSES = {
   slow: ['too slow', 'warning', 'It is served, and its oldest job waits for longer than late_after'],
   paused: ['paused', 'paused', 'It is paused'],
 };
-const OPEN = ['queued', 'scheduled', 'blocked', 'running', 'retrying'];
-
-let known = new Map();
-let round = { cursor: '', names: new Set(), began: 0 };
-let wholeAt = 0;
-let isMore = false;
-
-async function page(signal) {
-  if (!round.cursor) round = { cursor: '', names: new Set(), began: Date.now() };
-  const asked = { minutes: MINUTES, cursor: round.cursor, count: PAGE };
-  const { queues, cursor } = await api.get('/queues', asked, { signal });
-  for (const queue of queues) {
-    known.set(queue.name, queue);
-    round.names.add(queue.name);
-  }
-  round.cursor = round.names.size < MOST ? cursor : '';
-  if (round.cursor) return;
-  for (const name of known.keys()) if (!round.names.has(name)) known.delete(name);
-  isMore = Boolean(cursor);
-  wholeAt = round.began;
-}
 
 /** A key that is bound to queues cannot list all: the overview names those with most to do. */
 async function bound(signal) {
   const { queues } = await api.get('/overview', {}, { signal });
   const top = await api.get('/queues', { names: queues.top, minutes: MINUTES }, { signal });
-  known = new Map(top.queues.map((queue) => [queue.name, queue]));
-  wholeAt = Date.now();
-  isMore = queues.count > queues.top.length;
+  return { queues: top.queues, more: queues.count > queues.top.length };
 }
 
-/** Looks on → {queues, more, age_ms}. `more`: there are others; `age_ms`: how old the oldest of it is. */
+/** → {queues, more: whether there are others} */
 export async function lookOn(signal) {
-  try {
-    do await page(signal);
-    while (round.cursor && !wholeAt);
-  } catch (problem) {
-    if (problem.status !== 403) throw problem;
-    await bound(signal);
-  }
-  return { queues: [...known.values()], more: isMore, age_ms: Date.now() - wholeAt };
+  if (boundTo()) return bound(signal);
+  const { found, isAll } = await all('/queues', { minutes: MINUTES }, { signal }, MOST);
+  return { queues: found, more: !isAll };
 }
 
 /** By how many jobs a minute it grows; null where nothing is counted. */
@@ -130,92 +99,16 @@ const pause = (queue) =>
     queue.paused ? `${queue.name} goes on.` : `${queue.name} is paused: it takes jobs and starts none.`,
   );
 
-const limit = (queue) =>
-  form({
-    title: `How many jobs may wait in ${queue.name}`,
-    body: 'Enqueueing beyond it is refused. 0: no limit.',
-    fields: [{ name: 'max_waiting', label: 'Waiting jobs', type: 'number', value: queue.max_waiting, required: true }],
-    submit: (values) => api.post(toQueue(queue.name), { known: true, ...values }),
-  });
+/** Dialogs; they are loaded when they are asked for. */
+const ask =
+  (what) =>
+  async (...given) =>
+    (await import('./queueforms.js'))[what](...given);
+const [limit, ownSettings, purge, forget] = ['limit', 'ownSettings', 'purge', 'forget'].map(ask);
 
-const sumOf = (queue, states) => states.reduce((sum, state) => sum + queue[state], 0);
+export const sumOf = (queue, states) => states.reduce((sum, state) => sum + queue[state], 0);
 
-function purge(queue) {
-  const choices = [WAITING, ...STATES.filter((state) => state !== 'running').map((state) => [state])];
-  return form({
-    title: `Discard jobs of ${queue.name}`,
-    body: 'Waiting jobs are cancelled; the records of all of them are removed. It goes on when this page is closed, and cannot be undone.',
-    action: 'Discard',
-    danger: true,
-    fields: [
-      {
-        name: 'status',
-        label: 'Which',
-        type: 'select',
-        options: choices.map((states) => [
-          states.join(),
-          `${states.length > 1 ? 'All that wait' : states[0]} (${count(sumOf(queue, states))})`,
-        ]),
-      },
-      { name: 'typed', label: 'To confirm, type the name of the queue', required: true },
-    ],
-    submit: async ({ status, typed }) => {
-      if (typed !== queue.name) throw fault('typed', 'This is not its name.');
-      const states = status.split(',');
-      const where = { queue: queue.name, status: states };
-      return api.post('/bulk', { what: 'discard', where, total: sumOf(queue, states) });
-    },
-  });
-}
-
-async function forget(queue) {
-  const isSure = await confirm({
-    title: `Forget ${queue.name}?`,
-    action: 'Forget',
-    body: 'A queue without jobs goes, with its settings and statistics. It comes back with the next job for it.',
-  });
-  if (isSure && (await act(() => api.delete(toQueue(queue.name)), `${queue.name} is forgotten.`))) navigate('/queues');
-}
-
-/** Settings of its own; an empty field: as the namespace has it. */
-async function ownSettings(queue) {
-  const settings = await api.post('/config', { describe: true });
-  const own = queue.settings || {};
-  return form({
-    title: `Settings of ${queue.name}`,
-    body: 'Empty: as for all queues.',
-    wide: true,
-    fields: settings
-      .filter((one) => one.queues)
-      .map(({ name, unit, meaning, value }) => ({
-        name,
-        label: name,
-        unit,
-        type: 'number',
-        value: own[name],
-        hint: meaning,
-        placeholder: String(value),
-      })),
-    submit: (values) => {
-      const unset = Object.keys(own).filter((name) => !(name in values));
-      const body = { ...(Object.keys(values).length ? { set: values } : {}), ...(unset.length ? { unset } : {}) };
-      if (!Object.keys(body).length) return true;
-      return api.post(toQueue(queue.name), { known: true, ...body }).catch((problem) => {
-        throw Object.assign(problem, { field: problem.field?.replace(/^set\./, '') });
-      });
-    },
-  });
-}
-
-async function kick(queue) {
-  const isSure = await confirm({
-    title: `Take ${jobs(queue.running)} of ${queue.name} from their workers?`,
-    action: 'Take jobs',
-    body: 'They wait again and no retry is spent. What they did so far may happen twice.',
-  });
-  const take = () => kickAll({ queue: queue.name });
-  return isSure && act(take, (sum) => `${jobs(sum)} ${sum === 1 ? 'waits' : 'wait'} again.`);
-}
+const kick = (queue) => takeJobs({ queue: queue.name }, queue.name);
 
 // -- the list -----------------------------------------------------------------------------------------
 
@@ -278,10 +171,15 @@ const columnsOf = (reload) => [
   }),
   p95('Wait p95', 'wait', 'narrow', `95 % of the jobs that ended in ${MINUTES} minutes had started within this time`),
   p95('Run p95', 'run', 'tight', `95 % of the jobs that were done in ${MINUTES} minutes ran no longer`),
-  number('Workers', 'workers', (queue) => zero(count(queue.workers), queue.workers), {
-    hide: 'narrow',
-    tip: 'Registered for it, or announced',
-  }),
+  number(
+    'Workers',
+    'workers',
+    (queue) => (queue.workers ? html`<${Link} to=${workersOf(queue)}>${count(queue.workers)}<//>` : none('0')),
+    {
+      hide: 'narrow',
+      tip: 'Registered for it, or announced',
+    },
+  ),
   state('Retrying', 'retrying', 'narrow'),
   state('Scheduled', 'scheduled', 'tight'),
   state('Blocked', 'blocked', 'tight'),
@@ -308,7 +206,6 @@ function List({ found, reload }) {
       ? `${count(pager.first + 1)} to ${count(pager.first + rows.length)} of ${count(fitting.length)}`
       : '',
     found.more ? `only the first ${count(found.queues.length)} queues were looked at` : '',
-    found.age_ms > 10000 ? `their order is ${duration(found.age_ms)} old` : '',
   ];
   return html`<${Table} label="Queues" columns=${columnsOf(reload)} rows=${rows} rowKey=${(queue) => queue.name} empty=${empty}
     sort=${sort} onSort=${(next) => setQuery({ sort: next === WORST ? '' : next, at: '' })}>
@@ -324,6 +221,8 @@ export function Queues() {
 }
 
 // -- one queue ----------------------------------------------------------------------------------------
+
+const workersOf = ({ name }) => withQuery('/workers', { queue: name });
 
 /** The remedy is beside the cause. */
 function Why({ queue, change }) {
@@ -350,12 +249,37 @@ function Why({ queue, change }) {
       html`It is served, but too slowly: in ${MINUTES} minutes it ${net > 0 ? 'grew' : 'shrank'} by
         <b> ${brief(Math.abs(net ?? 0))}</b> jobs a minute${queue.empties_ms ? `, and is empty in ${duration(queue.empties_ms)}` : ''}.`,
       isStuck
-        ? 'None of its attempts was done meanwhile: see what its workers do, below.'
-        : html`Start more workers, or give <${Link} to="/workers">those there are<//> more slots.`,
+        ? html`None of its attempts was done meanwhile: see what <${Link} to=${workersOf(queue)}>its workers<//> do.`
+        : html`Start more workers, or give <${Link} to=${workersOf(queue)}>those there are<//> more slots.`,
     ],
   }[queue.cause] || ['Nothing holds it back.', ''];
   return html`<p>The oldest ready job has waited for <b><${Age} ms=${queue.oldest_ready_ms} /></b>. ${why}</p>
     <p>${remedy} ${next}</p>`;
+}
+
+const CROWD = 50; // waiting jobs, from which on it is looked for what they have in common
+const SAMPLE = 200;
+const COMMON = 0.1; // of them, from which on a value is shown
+const MOST_VALUES = 8;
+
+/** What the newest waiting jobs have in common, such as a customer who floods the queue: each value leads to its jobs. */
+function Common({ name }) {
+  const asked = { queue: name, status: 'queued', newest: 1, brief: 1, argument_max: 2000, count: SAMPLE };
+  const state = useData((signal) => api.get('/jobs', asked, { signal }), { ms: 10000, deps: [name] });
+  const jobs = state.data?.jobs || [];
+  const counts = new Map();
+  for (const term of jobs.flatMap((job) => termsOf(job.argument))) counts.set(term, (counts.get(term) || 0) + 1);
+  const some = [...counts].filter(([, times]) => times > 1 && times >= COMMON * jobs.length);
+  if (!some.length) return null;
+  const line = ([term, times]) => {
+    const to = withQuery('/jobs', { queue: name, status: 'queued', q: term });
+    return html`<li><${Link} class="tag" to=${to}>${cut(term, 80)}<//> <b>${count(times)}</b></li>`;
+  };
+  return html`<p>Of the newest ${count(jobs.length)} that wait:</p>
+    <ul class="plain">${some
+      .sort((a, b) => b[1] - a[1])
+      .slice(0, MOST_VALUES)
+      .map(line)}</ul>`;
 }
 
 const failed = (one) => one.failed + one.lapsed + one.error;
@@ -380,16 +304,6 @@ const NAMES = [
 function Charts({ stats, time: { by, whole: moments, from_ms, to_ms, lines } }) {
   const common = { moments, from_ms, to_ms, zoom: true, marks: lines };
   const counts = (name, kind, value) => ({ name, kind, values: spread(moments, stats, value) });
-  const times = (of) =>
-    [
-      ['p50', 'running'],
-      ['p95', 'retrying'],
-      ['p99', 'error'],
-    ].map(([key, kind]) => ({
-      name: key,
-      kind,
-      values: spread(moments, stats, (one) => (one[of].count ? one[of][key] : null), null),
-    }));
   const happened = [
     counts('enqueued', 'queued', (one) => one.enqueued),
     counts('done', 'done', (one) => one.done),
@@ -397,8 +311,8 @@ function Charts({ stats, time: { by, whole: moments, from_ms, to_ms, lines } }) 
   ];
   return html`<div class="grid">
     <div class="panel"><${Chart} ...${common} title=${`Jobs by the ${by}`} series=${happened} unit="jobs" /></div>
-    <div class="panel"><${Chart} ...${common} title="Wait until the first start, of attempts that ended" series=${times('wait')} times /></div>
-    <div class="panel"><${Chart} ...${common} title="Run, of attempts that were done" series=${times('run')} times /></div>
+    <div class="panel"><${Chart} ...${common} title="Wait until the first start, of attempts that ended" series=${waits(moments, stats, 'wait')} times /></div>
+    <div class="panel"><${Chart} ...${common} title="Run, of attempts that were done" series=${waits(moments, stats, 'run')} times /></div>
   </div>`;
 }
 
@@ -417,37 +331,6 @@ function Statistics({ name }) {
     <${Section} title="Names"><${Table} label="Names of jobs" columns=${NAMES} rows=${series} rowKey=${(one) => one.name} empty=${empty} /><//>`}<//>`;
 }
 
-/** Whether a worker names a queue; the names of queues may have stars. */
-function serves({ queues }, name) {
-  const patternOf = (text) =>
-    text.split('*').map(RegExp.escape ?? ((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&')));
-  return queues.some((text) => new RegExp(`^${patternOf(text).join('.*')}$`, 's').test(name));
-}
-
-const WORKERS = [
-  { title: 'Worker', kind: 'wide', cell: ({ id, name }) => html`<${Link} to=${path`/worker/${id}`}>${name}<//>` },
-  { title: 'State', cell: (worker) => html`<${WorkerState} of=${worker} />` },
-  { title: 'Slots', cell: (worker) => html`<${Slots} of=${worker} />` },
-  number('Longest attempt', undefined, (worker) => html`<${Age} ms=${worker.running[0]?.[1]} />`),
-  number('Seen', undefined, (worker) => html`<${Ago} ms=${worker.seen_ms} />`),
-];
-
-function Workers({ name }) {
-  const look = async (signal) => {
-    // The registered ones, and those that pull and announce themselves.
-    const asked = [{}, { others: 1 }].map((which) => api.get('/workers', { count: 1000, ...which }, { signal }));
-    const pages = await Promise.all(asked);
-    return { workers: pages.flatMap(({ workers }) => workers), isAll: pages.every(({ cursor }) => !cursor) };
-  };
-  const found = useData(look, { ms: 5000, deps: [name] });
-  const empty = html`<${Empty}>No worker that is listed names it. Others may pull all the same.<//>`;
-  return html`<${Section} title="Workers"><${Loaded} of=${found}>${({ workers, isAll }) => {
-    const serving = workers.filter((worker) => worker.state !== 'gone' && serves(worker, name));
-    return html`<${Table} label="Workers that serve it" columns=${WORKERS} rows=${serving} rowKey=${(worker) => worker.id} empty=${empty}>
-      ${isAll ? null : html`<p class="muted">Only the first ${count(workers.length)} workers were looked at.</p>`}<//>`;
-  }}<//><//>`;
-}
-
 const sharing = ({ by, weights }) =>
   html`<div><code>${String(by)}</code> <span class="muted">${Object.entries(weights || {})
     .slice(0, 8)
@@ -460,6 +343,7 @@ function Settings({ queue }) {
   );
   const waiting = html`<${Meter} value=${sumOf(queue, WAITING)} limit=${queue.max_waiting} />`;
   return html`<${Section} title="Settings"><${Facts} pairs=${[
+    ['Workers', html`<${Link} to=${workersOf(queue)}>${count(queue.workers)} that are listed<//>`],
     ['May wait', queue.max_waiting ? waiting : 'any number'],
     ['Own settings', own.length ? own : 'none'],
     ['Fair by', queue.fair ? sharing(queue.fair) : '–'],
@@ -506,8 +390,8 @@ export function Queue({ params: { name } }) {
     <${Tiles} queue=${queue} />
     <${Bulks} queue=${queue.name} />
     <${AlertsOf} field="queue" name=${queue.name} />
-    <${Section} title="Why it waits"><${Why} queue=${queue} change=${change(queue)} /><//>
+    <${Section} title="Why it waits"><${Why} queue=${queue} change=${change(queue)} />
+      ${queue.queued >= CROWD ? html`<${Common} name=${name} />` : null}<//>
     <${Statistics} name=${name} />
-    <${Workers} name=${name} />
     <${Settings} queue=${queue} />`}<//>`;
 }

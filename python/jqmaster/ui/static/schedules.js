@@ -36,53 +36,45 @@ const When = ({ of }) =>
 
 // -- what can be done with one ------------------------------------------------------------------------
 
-async function edit(old) {
-  const done = await form({
+/** What comes of it is said at once, and can be undone. */
+function edit(old, reload) {
+  const when = (name, label, more) => ({ group: 'When', name, label, value: old?.[name], half: true, ...more });
+  const more = (name, label, more) => ({ group: 'More', name, label, value: old?.[name], half: true, ...more });
+  const cron = 'minute hour day month weekday, or @hourly, @daily, @weekly, @monthly, @yearly';
+  return form({
     title: old ? `Change ${old.id}` : 'New schedule',
     wide: true,
     action: old ? 'Replace' : 'Create',
     body: 'Either an interval or a cron line.',
     fields: [
       ...(old ? [] : [{ name: 'id', label: 'Name', required: true }]),
-      { name: 'every', label: 'Every', unit: 'seconds', type: 'number', value: old?.every, half: true },
+      when('every', 'Every', { unit: 'seconds', type: 'number' }),
+      when('cron', 'Cron', { hint: cron }),
+      when('timezone', 'Time zone', { hint: 'such as Europe/Berlin, with cron; default: UTC' }),
       {
-        name: 'cron',
-        label: 'Cron',
-        value: old?.cron,
-        half: true,
-        hint: 'minute hour day month weekday, or @hourly, @daily, @weekly, @monthly, @yearly',
-      },
-      {
-        name: 'timezone',
-        label: 'Time zone',
-        value: old?.timezone,
-        half: true,
-        hint: 'such as Europe/Berlin, with cron; default: UTC',
-      },
-      {
+        group: 'What',
         name: 'job',
         label: 'Job',
         type: 'json',
-        rows: 5,
+        rows: 4,
         required: true,
         value: old ? old.job : { name: 'report' },
         hint: 'name, queue, priority, max_retry, … as for enqueueing',
       },
-      { name: 'argument', label: 'Argument', type: 'json', rows: 4, value: old?.argument },
-      {
-        name: 'catch_up',
-        label: 'One job for what was missed in a gap',
-        type: 'checkbox',
-        value: old?.catch_up ?? true,
-      },
-      { name: 'paused', label: 'Paused', type: 'checkbox', value: old?.paused },
+      { group: 'What', name: 'argument', label: 'Argument', type: 'json', rows: 3, value: old?.argument },
+      more('catch_up', 'One job for what was missed in a gap', { type: 'checkbox', value: old?.catch_up ?? true }),
+      more('paused', 'Paused', { type: 'checkbox' }),
     ],
-    submit: ({ id = old?.id, ...values }) =>
-      api.post(to(id), values).catch((problem) => {
+    submit: async ({ id = old?.id, ...values }) => {
+      await api.post(to(id), values).catch((problem) => {
         throw Object.assign(problem, { field: problem.field?.startsWith('job') ? 'job' : problem.field });
-      }),
+      });
+      const { next = [] } = await only('/schedules', { ids: id, next: 3 });
+      const undo = () => (old ? api.post(to(id), settable(old)) : api.delete(to(id)));
+      const moments = next.map((ms) => moment(ms)).join(', ') || 'never';
+      toast(`${id} is in force. Its next moments: ${moments}.`, 'ok', { undo: () => undo().then(reload) });
+    },
   });
-  if (done) toast(old ? `${old.id} is changed.` : 'The schedule is in force.');
 }
 
 const run = (one) =>
@@ -123,38 +115,13 @@ function Actions({ of, reload, gone = reload, size = '' }) {
 
 // -- the list -----------------------------------------------------------------------------------------
 
-// The arrows go from run to run.
-function walk(event) {
-  const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-  const links = [...event.currentTarget.querySelectorAll('a')];
-  const next = links[links.indexOf(event.target) + step];
-  if (!step || !next) return;
-  event.preventDefault();
-  next.focus();
-}
-
 const took = (run) => (run.started_ms && run.ended_ms ? Math.max(0, run.ended_ms - run.started_ms) : null);
 
-/** The last jobs as small bars, the latest at the right: as high as they took long, in the colour of their state. */
-function Runs({ of }) {
-  const list = [...(of.runs ?? [])].reverse();
-  if (!list.length) return none();
-  const longest = Math.max(1, ...list.map((run) => took(run) ?? 0));
-  const bars = list.map((run, i) => {
-    const ms = took(run);
-    const height = `${ms === null ? 40 : 20 + (80 * ms) / longest}%`;
-    const bar = html`<span class=${`run-bar is-${run.status ?? 'cancelled'}`} style=${{ height }}></span>`;
-    const text = [run.status ?? 'not known any more', ms === null ? '' : `, took ${duration(ms)}`].join('');
-    const said = {
-      key: run.id,
-      title: `${text}${run.ended_ms ? `\n${moment(run.ended_ms)}` : ''}`,
-      'aria-label': `Job ${run.id}: ${text}`,
-    };
-    if (!run.status) return html`<span role="img" ...${said}>${bar}</span>`;
-    // One stop for Tab.
-    return html`<${Link} to=${path`/job/${run.id}`} tabindex=${i === list.length - 1 ? 0 : -1} ...${said}>${bar}<//>`;
-  });
-  return html`<span class="runs" role="group" aria-label=${`Last jobs of ${of.id}`} onKeyDown=${walk}>${bars}</span>`;
+function Last({ of: { runs: [run] = [] } }) {
+  if (!run) return none();
+  const badge = html`<${Badge} word=${run.status ?? 'not kept'} kind=${run.status ?? 'cancelled'} />`;
+  return html`<${Link} to=${path`/job/${run.id}`} aria-label=${`Job ${run.id}: ${run.status ?? 'not kept'}`}>${badge}<//>
+    <span class="muted nowrap"> <${Ago} ms=${run.ended_ms ?? run.started_ms} /></span>`;
 }
 
 function Next({ of }) {
@@ -179,7 +146,7 @@ const columns = (reload) => [
   { title: 'When', cell: (one) => html`<${When} of=${one} />` },
   { title: 'Job', kind: 'wide', hide: 'narrow', cell: (one) => html`<${Job} of=${one} />` },
   { title: 'Next', cell: (one) => html`<${Next} of=${one} />` },
-  { title: 'Last jobs', cell: (one) => html`<${Runs} of=${one} />` },
+  { title: 'Last job', cell: (one) => html`<${Last} of=${one} />` },
   { title: 'Made', kind: 'number', hide: 'narrow', cell: made },
   { title: '', kind: 'actions', cell: (one) => html`<${Actions} of=${one} reload=${reload} size="small" />` },
 ];
@@ -188,7 +155,7 @@ export function Schedules() {
   const load = (cursor, signal) => api.get('/schedules', { cursor, count: 50, next: 3, runs: 20 }, { signal });
   const { pager, ...state } = usePages(load, { ms: 5000 });
   const { reload } = state;
-  const create = html`<${Button} needs="operator" class="primary" onClick=${() => edit().then(reload)}>New schedule…<//>`;
+  const create = html`<${Button} needs="operator" class="primary" onClick=${() => edit(undefined, reload).then(reload)}>New schedule…<//>`;
   const empty = html`<${Empty} command="jqmaster call schedule nightly --job report --cron '0 3 * * *'">
     No recurring jobs. Make one here, or:<//>`;
   return html`<${Head} title="Schedules" actions=${create} />

@@ -182,10 +182,16 @@ export function useData(load, { ms = 0, deps = [] } = {}) {
   const look = useRef(async () => false);
   useEffect(() => {
     const life = new AbortController();
+    let begun = 0;
+    let ended = 0;
     look.current = async () => {
+      begun += 1;
+      const mine = begun;
       try {
         const data = await latest.current(life.signal);
-        if (!life.signal.aborted) setState({ data, problem: null, isLoading: false });
+        // One that began later may have been faster: what it found is not put back.
+        if (!life.signal.aborted && mine > ended) setState({ data, problem: null, isLoading: false });
+        ended = Math.max(ended, mine);
         return true;
       } catch (problem) {
         if (life.signal.aborted) return false;

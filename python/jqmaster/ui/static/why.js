@@ -139,9 +139,16 @@ function Timed({ e, job }) {
     ${job.message ? html`<p class="muted">Last: ${cut(job.message, 300)}</p>` : null}<//>`;
 }
 
+/** The failed jobs at the root of what a job waits for, as far as it was looked. */
+const rootsOf = (job, others, deep = 0) =>
+  (deep < 20 && job?.waits_for ? job.waits_for : []).flatMap((id) => {
+    const other = others.get(id);
+    return ['error', 'cancelled'].includes(other?.status) ? [id] : rootsOf(other, others, deep + 1);
+  });
+
 function Blocked({ job, others, changed }) {
   const ids = job.waits_for || [];
-  const bad = ids.filter((id) => ['error', 'cancelled'].includes(others.get(id)?.status));
+  const bad = [...new Set(rootsOf(job, others))];
   const retry = async () => {
     const say = ({ jobs }) => (jobs.includes('queued') ? 'In the queue again.' : 'It cannot be retried any more.');
     if (await act(() => api.post('/jobs/retry', { ids: bad }), say)) changed();
@@ -316,8 +323,6 @@ export function Timeline({ history, job, explanation }) {
 
 // -- what it waits for --------------------------------------------------------------------------------
 
-const HIGH = 46;
-const WIDE = 64;
 const TOLD = 100; // dependents that a document has at most
 export const SHOWN = 12;
 const IF_FAILED = {
@@ -333,46 +338,25 @@ export function dependsOf({ depends = [], waits_for = [] }) {
   return [...depends].sort((a, b) => open.has(b) - open.has(a));
 }
 
-const Nodes = ({ ids, others, kind = '' }) =>
-  html`<ul class=${`nodes ${kind}`}>${ids.map((id) => {
+const Nodes = ({ ids, others }) =>
+  html`<ul class="nodes">${ids.slice(0, SHOWN).map((id) => {
     const job = others.get(id);
-    const known = job === null ? 'record is gone' : 'not known';
-    return html`<li key=${id}><div class="node"><${Link} to=${path`/job/${id}`}>${cut(job?.name || id, 28)}<//>
-      ${job ? html`<${Badge} word=${job.status} />` : html`<span class="muted">${known}</span>`}</div></li>`;
+    return html`<li key=${id} class="node"><${Link} to=${path`/job/${id}`}>${cut(job?.name || id, 28)}<//>
+      ${job ? html`<${Badge} word=${job.status} />` : html`<span class="muted">${job === null ? 'record is gone' : 'not known'}</span>`}</li>`;
   })}</ul>`;
 
-const more = (ids) => (ids.length > SHOWN ? ` ${count(ids.length - SHOWN)} more are not drawn.` : '');
+const more = (ids) => (ids.length > SHOWN ? ` ${count(ids.length - SHOWN)} more are not shown.` : '');
 
 /** The jobs that wait for one; others: documents by id, null for those that are gone, undefined where nobody says. */
-export const Dependents = ({
-  ids,
-  others,
-}) => html`<${Nodes} ids=${ids.slice(0, SHOWN)} others=${others} kind="dependents" />
+export const Dependents = ({ ids, others }) => html`<${Nodes} ids=${ids} others=${others} />
   <p class="muted">${ids.length >= TOLD ? 'At least ' : ''}${inJobs(ids.length)} ${ids.length === 1 ? 'waits' : 'wait'} for it.${more(ids)}</p>`;
 
 /** `job` with `depends`; others: as above. */
-export function Graph({ job, others }) {
-  const open = new Set(job.waits_for || []);
+export function Depends({ job, others }) {
+  const open = job.waits_for?.length;
   const ids = dependsOf(job);
-  const shown = ids.slice(0, SHOWN);
-  const high = shown.length * HIGH;
-  const middle = high / 2;
-  return html`<div class="graph" role="group" aria-label="What it waits for">
-      <${Nodes} ids=${shown} others=${others} />
-      <svg class="wires" width=${WIDE} height=${high} viewBox=${`0 0 ${WIDE} ${high}`} preserveAspectRatio="none" aria-hidden="true">
-        ${shown.map((id, index) => {
-          const y = index * HIGH + HIGH / 2;
-          return html`<path class=${open.has(id) ? 'wire is-open' : 'wire'}
-            d=${`M0 ${y} C${WIDE / 2} ${y} ${WIDE / 2} ${middle} ${WIDE - 7} ${middle}`} />`;
-        })}
-        <path class="wire-end" d=${`M${WIDE - 8} ${middle - 5} L${WIDE} ${middle} L${WIDE - 8} ${middle + 5} Z`} />
-      </svg>
-      <div class="nodes-self"><div class="node is-self"><b class="hide-narrow">${cut(job.name, 28)}</b>
-        <${Badge} word=${job.status} /></div></div>
-    </div>
+  return html`<${Nodes} ids=${ids} others=${others} />
     <p class="muted">${
-      open.size
-        ? `It still waits for ${count(open.size)} of ${count(ids.length)}.`
-        : `All ${count(ids.length)} have ended.`
+      open ? `It still waits for ${count(open)} of ${count(ids.length)}.` : `All ${count(ids.length)} have ended.`
     }${more(ids)} If one of them fails, it ${IF_FAILED[job.if_failed] || IF_FAILED.wait}.</p>`;
 }

@@ -1,30 +1,50 @@
 // Workers: what each runs and for how long, its slots and last sign of life; the dead of the last hour; what can be done.
+import { AlertsOf, useAlerts } from './alerts.js';
 import { api, only, path, toJob, withQuery } from './api.js';
 import { count, cut, jobs as inJobs, moment } from './format.js';
 import { act, confirm } from './forms.js';
 import {
   Age,
   Ago,
-  AlertsOf,
   Badge,
   Button,
   Empty,
   Facts,
+  FilterBar,
   Head,
   isRegistered,
-  kickAll,
   Loaded,
   linked,
+  Meter,
   none,
   Pager,
-  Slots,
   Table,
+  takeJobs,
   toQueue,
-  useAlerts,
   usePages,
-  WorkerState,
 } from './parts.js';
-import { html, Link, useData } from './view.js';
+import { html, Link, useData, useQuery } from './view.js';
+
+const TIPS = {
+  ready: 'Has room',
+  full: 'Runs as many as it takes',
+  busy: 'Said that it is busy',
+  unreachable: 'Deliveries do not get through',
+  pulling: 'Fetches jobs by itself',
+  quiet: 'Finishes what it has, takes no more',
+  gone: 'Gives no sign of life any more',
+};
+
+const WorkerState = ({ of }) =>
+  html`<${Badge} word=${of.state} title=${TIPS[of.state]} />${
+    of.request === 'stop' ? html` <${Badge} word="stop" title="It was asked to stop" />` : null
+  }`;
+
+/** Its slots: of those that never said how many they have only how many jobs; of the dead nothing. */
+function Slots({ of }) {
+  if (of.state === 'gone') return none();
+  return of.url || of.host ? html`<${Meter} value=${of.held} limit=${of.max_jobs} />` : count(of.held);
+}
 
 const SHOWN = 3;
 const LOOKED_AT = 200; // running jobs, of which it is told what they are
@@ -41,20 +61,6 @@ async function runningJobs(signal) {
 }
 
 // -- what can be done with one ------------------------------------------------------------------------
-
-/** Takes all its jobs from a worker, in steps. */
-async function takeJobs(worker) {
-  const isSure = await confirm({
-    title: `Take its jobs from ${worker.name}?`,
-    action: `Take ${inJobs(worker.held)}`,
-    body: 'They wait in their queues again and no retry is spent. What they did so far may happen twice.',
-  });
-  if (!isSure) return undefined;
-  return act(
-    () => kickAll({ worker: worker.id }),
-    (sum) => `${inJobs(sum)} of ${worker.name} ${sum === 1 ? 'waits' : 'wait'} again.`,
-  );
-}
 
 async function ask(worker, what, text, undo) {
   const isSure =
@@ -75,7 +81,12 @@ function Actions({ of, done, size = 'small' }) {
       aria-label=${`${label.replace('…', '')} ${label.startsWith('Take') ? 'from ' : ''}${of.name}`} ...${rest}>${label}<//>`;
   const isThere = isRegistered(of.id) && of.state !== 'gone';
   return [
-    of.held ? one('Take jobs…', () => takeJobs(of), { kind: 'danger', title: 'Have all its jobs wait again' }) : null,
+    of.held
+      ? one('Take jobs…', () => takeJobs({ worker: of.id }, of.name), {
+          kind: 'danger',
+          title: 'Have all its jobs wait again',
+        })
+      : null,
     isThere && of.request ? one('Resume', () => ask(of, 'resume', `${of.name} takes jobs again.`)) : null,
     isThere && !of.request
       ? one('Quiet', () => ask(of, 'quiet', `${of.name} takes no more jobs.`, 'resume'), {
@@ -100,6 +111,13 @@ function Runs({ of, found }) {
       <${Link} to=${path`/job/${id}`}>${job?.name ? cut(job.name, 40) : html`<code>${id}</code>`}<//>
       <span class="muted nowrap"> <${Ago} ms=${startedMs} /></span></div>`;
   })}${more > 0 ? html`<${Link} to=${path`/worker/${of.id}`}>${count(more)} more<//>` : null}`;
+}
+
+/** Whether a worker names a queue; the names of queues may have stars. */
+function serves({ queues }, name) {
+  const patternOf = (text) =>
+    text.split('*').map(RegExp.escape ?? ((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&')));
+  return queues.some((text) => new RegExp(`^${patternOf(text).join('.*')}$`, 's').test(name));
 }
 
 // A page of registered workers, then pages of the others: cursors of the others begin with this.
@@ -153,18 +171,20 @@ const columns = (found, hung, reload) => [
 const isGone = ({ state }) => state === 'gone';
 
 export function Workers() {
+  const [{ queue = '' }] = useQuery();
   const { pager, ...state } = usePages(page, { ms: 3000 });
   const { data: found = new Map() } = useData(runningJobs, { ms: 10000 });
-  const hung = (useAlerts() || []).filter(({ kind }) => kind === 'hung');
+  const hung = (useAlerts().data?.alerts || []).filter(({ kind }) => kind === 'hung');
   const empty = html`<${Empty} command="jqmaster work my_module:jq">No worker is here. Start one with your jobs:<//>`;
   return html`<${Head} title="Workers" />
+    <${FilterBar} fields=${[{ name: 'queue', label: 'Serves the queue', type: 'search' }]} />
     <p class="muted">Workers that jobs are pushed to, or that were started with <code>--register</code>, can be asked to be quiet or
       to stop. Others that pull are seen every minute. Dead ones stay for an hour.</p>
     <${Loaded} of=${state}>${({
       rows,
       cursor,
     }) => html`<${Table} label="Workers" columns=${columns(found, hung, state.reload)}
-      rows=${[...rows].sort((a, b) => isGone(a) - isGone(b))} rowKey=${(worker) => worker.id}
+      rows=${rows.filter((one) => !queue || serves(one, queue)).sort((a, b) => isGone(a) - isGone(b))} rowKey=${(worker) => worker.id}
       empty=${pager.back || cursor ? null : empty}><${Pager} of=${pager} /><//>`}<//>`;
 }
 

@@ -1,0 +1,124 @@
+// What is wrong now, the worst first: each alert with what may help at once, and a link to where it is looked into. And what
+// masters do to many jobs.
+import { api, path, toJob, withQuery } from './api.js';
+import { count, now } from './format.js';
+import { act } from './forms.js';
+import { Ago, Badge, Button, linked, takeJobs, toLimit, toQueue } from './parts.js';
+import { actionOf, mass } from './query.js';
+import { html, Link, useData } from './view.js';
+
+const SHOWN = 3;
+const LISTED = 50;
+
+/** The page where it is looked into. */
+function placeOf({ kind, queue, worker, constraint, job, group }) {
+  if (kind === 'hung' || worker) return worker ? path`/worker/${worker}` : '/workers';
+  if (constraint) return toLimit(constraint);
+  if (job) return path`/job/${job}`;
+  if (group) return withQuery('/jobs', { group, ...(kind === 'failing' ? { queue } : { status: 'error' }) });
+  return queue ? toQueue(queue) : null;
+}
+
+const retryAll = ({ group, queue }) =>
+  mass(actionOf('retry'), {
+    where: { status: ['error', 'retrying'], ...(queue && { queue }), ...(group && { group }) },
+  });
+
+// By kind: what helps once the cause is known, in a word, and how that is done.
+const HELP = {
+  paused: ['Resume', ({ queue }) => act(() => api.post(toQueue(queue), { paused: false }), `${queue} is resumed.`)],
+  blocked: ['Retry', ({ job }) => act(() => toJob('/jobs/retry', { ids: [job] }), 'It is in the queue again.')],
+  hung: ['Take jobs…', ({ queue, worker }) => takeJobs({ queue, worker }, `${worker}, of ${queue}`)],
+  failing: ['Retry all…', retryAll],
+  new_failures: ['Retry all…', retryAll],
+  more_failures: ['Retry all…', retryAll],
+};
+
+function Help({ alert, reload }) {
+  const [word, help] = HELP[alert.kind] || [];
+  const to = placeOf(alert);
+  return html`<span class="actions">
+    ${
+      help
+        ? html`<${Button} needs="operator" class="small" aria-label=${`${word.replace('…', '')}: ${alert.text}`}
+            onClick=${async () => (await help(alert)) !== undefined && reload?.()}>${word}<//>`
+        : null
+    }
+    ${to && !location.pathname.endsWith(to) ? html`<${Link} to=${to} aria-label=${`Show: ${alert.text}`}>Show<//>` : null}</span>`;
+}
+
+const Since = ({ alert }) =>
+  alert.since_ms ? html`<span class="muted"> since <${Ago} ms=${alert.since_ms} /></span>` : null;
+
+/** One, with more of its kind folded below it. */
+const Alert = ({ alert, more = [], reload }) => html`<div class=${`alert is-${alert.level}`}>
+  <details><summary><${Badge} word=${alert.level} /> <b>${alert.text}</b>
+      ${more.length ? html`<span> and ${count(more.length)} more like it</span>` : null}<${Since} alert=${alert} /></summary>
+    <div>${alert.advice}</div>
+    ${more
+      .slice(0, LISTED)
+      .map(
+        (one) =>
+          html`<div key=${one.text} class="alert-more">${one.text}<${Since} alert=${one} /> <${Help} alert=${one} reload=${reload} /></div>`,
+      )}
+    ${more.length > LISTED ? html`<div>All of them: <code>jqmaster doctor</code></div>` : null}</details>
+  <${Help} alert=${alert} reload=${reload} /></div>`;
+
+/** Many of a kind are one line; three lines are seen at once. */
+export function Alerts({ found, reload }) {
+  const lines = Object.values(Object.groupBy(found, ({ level, kind }) => `${level} ${kind}`)).map(
+    ([alert, ...more]) => html`<${Alert} key=${alert.text} alert=${alert} more=${more} reload=${reload} />`,
+  );
+  const rest = lines.slice(SHOWN);
+  if (!found.length) return null;
+  return html`<section class="panel" aria-label="Alerts">
+    ${lines.slice(0, SHOWN)}
+    ${rest.length ? html`<details class="alerts-more"><summary>${count(rest.length)} more</summary>${rest}</details>` : null}
+  </section>`;
+}
+
+/** What is wrong now, as useData's answer; its data is undefined before that is known. */
+export const useAlerts = () => useData((signal) => api.get('/overview', {}, { signal }), { ms: 5000 });
+
+/** What is wrong with one thing: <AlertsOf field="queue" name=${name} />. */
+export function AlertsOf({ field, name }) {
+  const { data, reload } = useAlerts();
+  return html`<${Alerts} found=${(data?.alerts || []).filter((alert) => alert[field] === name)} reload=${reload} />`;
+}
+
+// -- what masters do to many jobs ---------------------------------------------------------------------
+
+const LOOK_MS = 3000;
+const FAILED_SHOWN_MS = 600000;
+const DOES = { discard: 'Discarding', cancel: 'Cancelling', retry: 'Retrying' };
+
+const stop = (id) => api.post('/bulk', { id, stop: true });
+
+function Bulk({ bulk, reload }) {
+  const { total, changed, where } = bulk;
+  const whom = where.queue ? html` of ${linked([where.queue], toQueue)}` : '';
+  // A master that takes over may count a step less.
+  const sum = `${bulk.resumed ? 'at least ' : ''}${count(changed)}`;
+  if (bulk.ended_ms)
+    return html`<p class="problem" role="alert">${DOES[bulk.what]} jobs${whom} ended after ${sum}: ${bulk.problem}</p>`;
+  return html`<div class="bulk">
+    <span>${DOES[bulk.what]} jobs${whom}: <b>${sum}</b>${total ? ` of ${count(total)}` : ''}, begun <${Ago} ms=${bulk.begun_ms} />${bulk.actor ? ` by ${bulk.actor}` : ''}</span>
+    ${total ? html`<progress max=${Math.max(total, 1)} value=${Math.min(changed, total)} aria-label=${`${DOES[bulk.what]} jobs`}></progress>` : null}
+    <${Button} needs="operator" class="small" onClick=${async () => {
+      await act(() => stop(bulk.id), 'Stopped.');
+      reload();
+    }}>Stop<//>
+  </div>`;
+}
+
+/** Those under way, of one queue or of all, and for ten minutes those that failed; nothing while there are none. */
+export function Bulks({ queue }) {
+  const state = useData((signal) => api.get('/bulks', {}, { signal }), { ms: LOOK_MS });
+  const isShown = (bulk) => !bulk.ended_ms || (bulk.problem && now() - bulk.ended_ms < FAILED_SHOWN_MS);
+  const touches = ({ where }) => !queue || !where.queue || where.queue === queue;
+  const some = (state.data?.bulks || []).filter((bulk) => isShown(bulk) && touches(bulk));
+  if (!some.length) return null;
+  return html`<section class="panel" aria-label="Under way">
+    ${some.map((bulk) => html`<${Bulk} key=${bulk.id} bulk=${bulk} reload=${state.reload} />`)}
+  </section>`;
+}

@@ -1,0 +1,73 @@
+"""What tests of the web UI share: one browser for all files of this folder, and tabs that stay."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from http_live import live_server
+from processes import MasterProcess
+from ui_support import LIGHT, Server, Site, Tab, Ui, chromium
+
+
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def server(redis_url: str) -> Iterator[Server]:
+    namespace = "{t" + secrets.token_hex(6) + "}"
+    with MasterProcess("--redis", redis_url, "--namespace", namespace) as process:
+        yield Server(process.url)
+
+
+@pytest.fixture(scope="module")
+def tab(browser: Browser) -> Iterator[Tab]:
+    tab = Tab(browser, viewport=LIGHT, timezone_id="UTC")
+    yield tab
+    tab.close()
+
+
+@pytest.fixture
+def ui(tab: Tab, server: Server) -> Iterator[Ui]:
+    with tab.used(server) as ui:
+        yield ui
+
+
+@pytest.fixture
+def new_ui(browser: Browser, server: Server) -> Iterator[Ui]:
+    """A tab for this test alone: of loading, of what is kept, or of a clock that is not put back."""
+    ui = Ui(browser.new_context(viewport=LIGHT), server)
+    yield ui
+    ui.close()
+
+
+# -- a namespace for each test ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def listener() -> Iterator[socket.socket]:
+    """One address for all servers of a file: so a tab can stay."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield listener
+
+
+@pytest.fixture
+def site(redis_url: str, listener: socket.socket) -> Iterator[Site]:
+    with live_server(redis_url, "{t" + secrets.token_hex(6) + "}", listener.dup()) as live:
+        site = Site(live.url)
+        yield site
+        site.session.close()
+
+
+@pytest.fixture
+def page(tab: Tab, site: Site) -> Iterator[Page]:
+    with tab.used(site) as ui:
+        ui.refusals = 100
+        yield ui.page
