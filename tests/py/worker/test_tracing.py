@@ -13,6 +13,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from http_support import Api, api, master  # noqa: F401
 from jqmaster import JQ
+from jqmaster.engine import tracing
 from jqmaster.engine.engine import Engine
 from jqmaster.worker.ending import JobReleased
 from jqmaster.worker.failure import JobFailed
@@ -62,6 +63,11 @@ async def test_the_context_of_a_request_goes_to_the_worker(api: Api) -> None:
     document = (await api.get(f"/job/{answer.value['job_id']}")).value
     assert document["headers"] == {"traceparent": PARENT, "tracestate": "a=1,b=2"}
     assert await headers_of(api) == document["headers"]
+
+
+def test_a_context_for_which_there_is_no_room_is_left_out() -> None:
+    own = {f"header-{number}": "" for number in range(tracing.MOST_HEADERS)}
+    assert tracing.merged(own, {"traceparent": PARENT}) is None
 
 
 # -- the library ----------------------------------------------------------------------------------
