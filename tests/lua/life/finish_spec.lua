@@ -1,16 +1,10 @@
-local msgpack = require "support.msgpack"
 local space = require "support.space"
-
-local NIL = msgpack.NIL
 
 describe("finish", function()
   local jq = space.each()
   local function taken(spec)
     jq:enqueue(spec or "a")
     return jq:take("a")
-  end
-  local function outcome(job, more)
-    return space.with({ id = job.id, token = job.token, type = "success" }, more)
   end
 
   describe("a success", function()
@@ -76,26 +70,6 @@ describe("finish", function()
       jq:fail(second)
       assert.are.equal(id, jq:take("a").id)
       assert.are.same({ "retrying", "LOST" }, { jq:fail(second), jq:fail(first) })
-    end)
-    it("a failure gives the same answer when the next attempt runs already", function()
-      local job = taken({ name = "a", retry_base = 0 })
-      jq:fail(job)
-      jq:take("a")
-      assert.are.equal("retrying", jq:unchanged(function()
-        return jq:fail(job)
-      end))
-    end)
-    it("a failure as a success is LOST", function()
-      local job = taken()
-      jq:fail(job)
-      assert.are.equal("LOST", jq:unchanged(function()
-        return jq:succeed(job)
-      end))
-    end)
-    it("as success and failure in one call, the first counts", function()
-      local job = taken()
-      assert.are.same({ "done", "LOST" },
-        jq:call("finish", { worker = "w" }, outcome(job), NIL, outcome(job, { type = "failure" }), NIL))
     end)
   end)
 end)

@@ -250,9 +250,3 @@ def test_a_command_names_the_extra_it_needs(
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 1
     assert output.endswith(f"needs {missing}: pip install 'jqmaster[{extra}]'\n") and output.count("\n") == 1, output
-
-
-def test_a_program_is_told_which_extra_it_needs(bare: Installed, tmp_path: Path) -> None:
-    said = "from jqmaster import JQ, JQError\ntry: JQ().new_job('send', {1, 2})\nexcept JQError as e: print(e)"
-    output = bare.run("python", "-c", said, cwd=tmp_path)
-    assert output.endswith("needs msgspec: pip install 'jqmaster[worker]'\n") and output.count("\n") == 1

@@ -97,16 +97,6 @@ async def test_a_limit_too_small_to_divide_is_refused_with_what_to_do(jq: Cluste
     assert await jq.differences() == []
 
 
-async def test_a_limit_by_the_route_is_exact(jq: Cluster) -> None:
-    await jq.queue("a", set={"route": "argument.customer"})
-    shown = await jq.constrain("c", {"queue": "a"}, by=["name", "argument.customer"], concurrency=1)
-    assert "shared" not in shown
-    for customer in range(10):
-        for _ in range(3):
-            await add(jq, {}, argument={"customer": customer})
-    assert len(await start(jq)) == 10
-
-
 @pytest.mark.parametrize(
     ("routes", "match", "by", "is_exact"),
     [
@@ -157,15 +147,6 @@ async def test_a_schedule_is_in_one_partition(jq: Cluster) -> None:
         await jq.unschedule("s")
     with pytest.raises(NotFound):
         await jq.raw("schedule", pack({"id": "s", "run": True}))
-
-
-async def test_a_schedule_is_where_its_jobs_belong(jq: Cluster) -> None:
-    for route in ("queue", "argument.x"):
-        await jq.queue("a", set={"route": route})
-        await jq.schedule("s", job={"name": "a"}, argument=pack({"x": "k"}), every=3600)
-        job, _ = await jq.raw("schedule", pack({"id": "s", "run": True}))
-        assert places([job.decode()]) == {home_of("a" if route == "queue" else "k", 6)}
-        assert len((await jq.schedules()).documents) == 1
 
 
 # -- listings --------------------------------------------------------------------------------------------------------

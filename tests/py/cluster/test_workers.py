@@ -59,21 +59,6 @@ async def test_the_library_takes_it_for_a_namespace(nodes: RedisCluster, name: s
     assert await jq.aburst() >= 1
 
 
-def test_plain_calls(nodes: RedisCluster, name: str) -> None:
-    jq = JQ(nodes.url, namespace=name)
-
-    @jq.job(keep_result=True)
-    def double(number: int) -> int:
-        return number * 2
-
-    handles = [double.enqueue(number) for number in range(10)]
-    assert jq.burst() == 10
-    assert [handle.result(timeout=10) for handle in handles] == [2 * number for number in range(10)]
-    assert jq.operations.queue("double", set={"route": "queue"})["done"] == 10
-    assert [queue["name"] for queue in jq.each("queues")] == ["double"]
-    jq.close()
-
-
 async def test_one_that_sleeps_is_woken_in_each_partition(nodes: RedisCluster, name: str, jq: Cluster) -> None:
     ran: dict[str, float] = {}
 

@@ -19,7 +19,7 @@ from servers import RedisServer
 from test_worker import SOON_S, working
 
 PROGRAM = """
-import asyncio, multiprocessing, os, subprocess, sys, threading, time
+import asyncio, threading, time
 from jqmaster import JQ
 
 jq = JQ(queue="all", max_retry=0)
@@ -87,31 +87,6 @@ async def leaves_a_task(what: str) -> None:
 @jq.job
 def leaves_a_thread(seconds: float) -> None:
     threading.Thread(target=time.sleep, args=(seconds,)).start()
-
-@jq.job
-def forks(how: str) -> str:
-    if how == "os":
-        pid = os.fork()
-        if not pid:
-            time.sleep(60)
-            os._exit(0)
-        time.sleep(0.2)
-        os.kill(pid, 15)
-        return str(os.waitpid(pid, 0)[1])
-    if how == "pool":
-        with multiprocessing.get_context("fork").Pool(2) as pool:
-            return str(pool.map(abs, [-1, 1]))
-    if how == "subprocess":
-        child = subprocess.Popen(["sleep", "60"])
-    else:
-        child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,))
-        child.start()
-        time.sleep(0.2)
-    child.terminate()
-    if how == "subprocess":
-        return str(child.wait())
-    child.join(30)
-    return str(child.exitcode)
 
 @jq.job
 async def ok() -> int:
@@ -242,16 +217,6 @@ def test_what_a_job_leaves_behind_does_not_end_its_worker(what: str, program: JQ
         assert program.task("ok").enqueue().result(timeout=SOON_S) == 1
         one.signal()
         assert one.ends(20) == 0
-
-
-@pytest.mark.parametrize(
-    ("how", "said"), [("os", "15"), ("multiprocessing", "-15"), ("pool", "[1, 1]"), ("subprocess", "-15")]
-)
-def test_signals_of_a_child_are_its_own(how: str, said: str, program: JQ, tmp_path: Path) -> None:
-    with worker(tmp_path) as one:
-        assert enqueued(program, "forks", how).result(timeout=SOON_S) == said
-        assert program.task("ok").enqueue().result(timeout=SOON_S) == 1
-        assert not one.has_ended and "stops" not in one.text
 
 
 MANY = """
