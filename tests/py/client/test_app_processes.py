@@ -7,7 +7,6 @@ import gc
 import os
 import pickle
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 
@@ -76,10 +75,6 @@ def test_an_object_that_is_dropped_leaves_no_connection(fresh_server: RedisServe
     with fresh_server.client() as redis:
         while len(redis.client_list()) > 1:
             assert len(redis.client_list()) < 10
-
-
-def _in_child(url: str, namespace: str, ids: Any) -> None:
-    ids.put(JQ(url, namespace=namespace).enqueue("child").id)
 
 
 def test_a_forked_process_makes_connections_of_its_own(jq: JQ) -> None:
