@@ -5,7 +5,7 @@ reaches. Its chunk runs anew at every call. A library's functions stay: what a s
 once there. A module's table that is written to (``local open = {}``) lives for one call, as it does in a script, unless
 the comment above says ``---@kept``. One that had few entries is emptied and used again, but for a call that wrote much
 (``batch.large``). Those that say ``---@drained`` are looked at only after a call that failed. Keys are those of the
-call's namespace, and a value that is made of keys is made anew in each call.
+call's namespace.
 """
 
 from __future__ import annotations
@@ -230,27 +230,24 @@ def _module(module: Module, items: Iterable[Item], *, lasts: bool = False) -> st
         if not item.is_state:
             name = f"M.{item.name}" if item.is_public else item.name
             text = _render(item.pieces, module, fetched, lasts=lasts)
+            if not item.is_function:
+                _check_value(item)
             start = "" if item.is_public else "local "
-            if _is_of_namespace(item):  # made once in a call
-                made = f"STATE.{_alias(module)}_{item.name}"
-                lines.append(f"{start}function {name}()\n{made}[1] = {made}[1] or {text}\nreturn {made}[1]\nend")
-            else:
-                lines.append(f"{start}function {name}{text}" if item.is_function else f"{start}{name} = {text}")
+            lines.append(f"{start}function {name}{text}" if item.is_function else f"{start}{name} = {text}")
     return _definition(fetched, lines)
 
 
-def _is_of_namespace(item: Item) -> bool:
-    """Whether it is a value that is made of keys: another one for each namespace."""
-    if item.is_function or item.is_state or item.module.name == KEYS:
-        return False
+def _check_value(item: Item) -> None:
+    """Raise BuildError for a value that is made of keys, which would be those of another call's namespace."""
     depth = 0  # of functions in it, which ask for keys when they are called
-    for piece in item.pieces:
+    for piece in item.pieces if item.module.name != KEYS else ():
         if isinstance(piece, Mention):
-            if not depth and (piece.item.module.name == KEYS or _is_of_namespace(piece.item)):
-                return True
+            if not depth and piece.item.module.name == KEYS:
+                raise BuildError(
+                    item.module.file, item.line, f"'{item.name}' depends on the namespace: make it a function"
+                )
         elif piece.text in ("function", "if", "do", "end"):
             depth += -1 if piece.text == "end" else 1
-    return False
 
 
 def _definitions(texts: dict[str, str]) -> str:
@@ -269,7 +266,6 @@ def _render(pieces: Iterable[Piece], module: Module, fetched: dict[str, str], *,
         if isinstance(piece, Mention):
             is_true = lasts and str(piece.item) == LASTS
             text = "true" if is_true else inlined(piece) or _place(piece.item, module, fetched, lasts)
-            text += "()" * _is_of_namespace(piece.item)
         elif piece.text in ("KEYS", "ARGV"):
             text = f"INPUT.{piece.text}"
         else:
@@ -279,7 +275,7 @@ def _render(pieces: Iterable[Piece], module: Module, fetched: dict[str, str], *,
 
 
 def _place(item: Item, module: Module, fetched: dict[str, str], lasts: bool) -> str:
-    alias = _alias(item.module)
+    alias = item.module.name.replace(".", "_")
     if item.is_state:
         return f"{'DRAINED' if item.is_drained else 'STATE'}.{alias}_{item.name}"
     if item.module is module:
@@ -289,7 +285,3 @@ def _place(item: Item, module: Module, fetched: dict[str, str], lasts: bool) -> 
         return f"{alias}.{item.name}"
     fetched[f"{alias}_{item.name}"] = f'MODULE("{item.module.name}").{item.name}'
     return f"{alias}_{item.name}"
-
-
-def _alias(module: Module) -> str:
-    return module.name.replace(".", "_")

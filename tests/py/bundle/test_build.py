@@ -147,27 +147,6 @@ class TestErrors:
                 client.execute_command("FCALL", f"{bundle.library.name}_op", 1, "{e}", what)
 
 
-@pytest.mark.parametrize("form", ["script", "function"])
-def test_values_that_are_made_of_keys_are_those_of_the_call(
-    tmp_path: Path, redis_server: RedisServer, form: str
-) -> None:
-    module = """local keys = require "jqlua.base.keys"
-        local M = {}
-        local NAMES = { a = keys.A, f = function() return keys.A .. "!" end }
-        M.ALL = { NAMES.a .. "2" }
-        function M.f() return { NAMES.a, NAMES.f(), M.ALL[1] } end
-        return M"""
-    keys = 'local M = {}\nM.A = KEYS[1] .. ":a"\nreturn M'
-    bundle = build(write(tmp_path, 'local m = require "jqlua.m"\nreturn m.f()', m=module, **{"base/keys": keys}))
-    assert bundle.library
-    with redis_server.client() as client:
-        client.execute_command("FUNCTION", "LOAD", "REPLACE", bundle.library.source)
-        for name in ("{x}", "{y}", "{x}"):
-            called = ("EVAL", bundle["op"].source) if form == "script" else ("FCALL", f"{bundle.library.name}_op")
-            wanted = [f"{name}:a", f"{name}:a!", f"{name}:a2"]
-            assert client.execute_command(*called, 1, name) == [one.encode() for one in wanted]
-
-
 class TestText:
     def test_comments_and_indentation_go_strings_stay(self, run: Any, built: Built) -> None:
         script = """--[[ long

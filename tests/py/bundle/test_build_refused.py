@@ -35,6 +35,10 @@ REFUSED_MODULES = {
     "other module": ('local x = require "socket"', "jqlua/m.lua:2: require only as"),
     "require inside": ('function M.f() return require "jqlua.m" end', "jqlua/m.lua:2: require only as"),
     "each other": ("function M.f() return M.g() end\nfunction M.g() return M.f() end", "m.f -> m.g -> m.f"),
+    "a value made of keys": (
+        'local keys = require "jqlua.base.keys"\nlocal x = { keys.A }\nfunction M.f() return x end',
+        "jqlua/m.lua:3: 'x' depends on the namespace",
+    ),
     "open string": ('local x = "abc', "jqlua/m.lua:2: not Lua"),
 }
 
@@ -43,7 +47,7 @@ class TestRefused:
     @pytest.mark.parametrize("case", REFUSED_MODULES)
     def test_a_module_outside_the_subset(self, tmp_path: Path, case: str) -> None:
         body, expected = REFUSED_MODULES[case]
-        assert expected in refusal(tmp_path, M_USED, m=module(body))
+        assert expected in refusal(tmp_path, M_USED, m=module(body), **{"base/keys": module('M.A = KEYS[1] .. ":a"')})
 
     def test_a_circle_of_modules(self, tmp_path: Path) -> None:
         a, b = module('local b = require "jqlua.b"'), module('local a = require "jqlua.a"')
