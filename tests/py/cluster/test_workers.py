@@ -18,7 +18,7 @@ from jqmaster.cluster.names import home_of, number_of
 from jqmaster.cluster.opening import Opened
 from jqmaster.worker.sources import RedisSource
 from jqmaster.worker.worker import Worker
-from parts import eventually, until
+from parts import audit_all, eventually, until
 from test_jobs import add
 from topologies import Cluster as RedisCluster
 
@@ -180,7 +180,7 @@ async def test_a_slot_moves_under_load_and_no_job_is_lost_or_runs_twice(
         await eventually(lambda: len(ran) == len(enqueued))
     assert set(ran.values()) == {1}
     assert {number_of(job, 6) for job in enqueued} == set(range(6))
-    assert await jq.audit_all() == []
+    assert await audit_all(jq) == []
 
 
 def _int(number: int) -> bytes:

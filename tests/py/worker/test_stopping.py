@@ -124,6 +124,13 @@ def until_begun(folder: Path, count: int = 1) -> None:
         time.sleep(0.02)
 
 
+def until_said(one: Process, words: str) -> None:
+    deadline = time.monotonic() + SOON_S
+    while words not in one.text:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
 def enqueued(jq: JQ, name: str, argument: object, **options: float) -> Handle[object]:
     return jq.task(name).options(**options).enqueue(argument)
 
@@ -207,6 +214,25 @@ def test_a_second_signal_ends_a_worker_at_once(name: str, program: JQ, tmp_path:
         time.sleep(0.5)
         one.signal(signal.SIGINT)
         assert one.ends(20) == 128 + signal.SIGINT
+
+
+def test_a_thread_that_a_job_left_does_not_keep_a_worker_that_is_asked_to_stop(program: JQ, tmp_path: Path) -> None:
+    with worker(tmp_path, "--register") as one:
+        enqueued(program, "leaves_a_thread", 60.0).result(timeout=SOON_S)
+        [listed] = [document for document in program.operations.workers()[1] if document["pid"] == one.pid]
+        program.operations.worker(listed["id"], request="stop")
+        assert one.ends(20) == 0
+
+
+def test_a_signal_when_the_worker_has_stopped_already_changes_nothing(program: JQ, tmp_path: Path) -> None:
+    with worker(tmp_path, "--register") as one:
+        enqueued(program, "leaves_a_thread", 5.0).result(timeout=SOON_S)
+        [listed] = [document for document in program.operations.workers()[1] if document["pid"] == one.pid]
+        program.operations.worker(listed["id"], request="stop")
+        until_said(one, "has stopped")
+        time.sleep(0.5)  # its loop is closed; the interpreter waits for the thread
+        one.signal()
+        assert one.ends(20) == 0 and "Traceback" not in one.text
 
 
 @pytest.mark.parametrize("what", ["exit", "interrupt", "stop", "error"])
