@@ -19,11 +19,11 @@ PACKAGE = ROOT / "python/jqmaster"
 # lines that it may have.
 FLOORS: dict[str, dict[str, int]] = {
     "for people": {"__main__": 20, "cli": 2530, "testing": 140},
-    "for programs": {"client": 2890, "worker": 2350},
+    "for programs": {"client": 2900, "worker": 2360},
     "the server": {"server": 5570},
     "the engine's hand": {
         "cluster": 1330,
-        "engine": 3100,
+        "engine": 3060,
         "connection": 1850,
         "bundle": 810,
         "manifest": 870,
