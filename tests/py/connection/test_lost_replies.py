@@ -16,7 +16,7 @@ from jqmaster.engine.scripts import load
 from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import Unavailable
 from jqmaster.worker.http_source import HttpSource
-from jqmaster.worker.notes import checkpoint
+from jqmaster.worker.notes import checkpoint, progress
 from jqmaster.worker.sources import EngineSource, RedisSource
 from parts import answers, dispatch_of, enqueue, eventually, until
 from parts import worker as stub_worker
@@ -153,9 +153,15 @@ async def test_a_checkpoint_that_was_not_heard_is_said_again(fresh_server: Redis
     begun: list[int] = []
     async with Proxy(fresh_server) as proxy:
 
+        async def is_told() -> bool:
+            [document] = await direct.get([job])
+            return document is not None and document.get("progress") == 1
+
         async def count(argument: int) -> None:
             begun.append(argument)
             if argument == 0:
+                progress(1)
+                await eventually(is_told)  # the heartbeat that a worker begins with is over
                 proxy.silence()
                 checkpoint(1)
                 await asyncio.sleep(2)

@@ -70,6 +70,14 @@ def test_a_context_for_which_there_is_no_room_is_left_out() -> None:
     assert tracing.merged(own, {"traceparent": PARENT}) is None
 
 
+async def test_a_job_whose_headers_are_full_goes_without(api: Api) -> None:
+    many = {f"k{number}": "v" for number in range(16)}
+    long = {"k": "v" * 1000}
+    for own in (many, long):
+        await api.post("/job", {"name": "mail", "headers": own}, traceparent=PARENT)
+        assert await headers_of(api) == own
+
+
 # -- the library ----------------------------------------------------------------------------------
 
 
