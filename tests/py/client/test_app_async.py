@@ -97,7 +97,8 @@ async def test_waiters_outlive_a_restart_of_the_master(redis_url: str, namespace
         other = asyncio.create_task(handle.ajoin(timeout=60))
         assert await handle.astatus() == "queued"
         await asyncio.to_thread(first.kill)
-    with MasterProcess(*options, port=first.port):
+    # In a thread: who waits is to meet a master that is away.
+    with await asyncio.to_thread(MasterProcess, *options, port=first.port):
         with working(jq):
             assert (await waiting, await other) == (8, "done")
         jq.close()
