@@ -23,7 +23,7 @@ FLOORS: dict[str, dict[str, int]] = {
     "the server": {"server": 5570},
     "the engine's hand": {
         "cluster": 1330,
-        "engine": 3060,
+        "engine": 3070,
         "connection": 1850,
         "bundle": 810,
         "manifest": 870,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
 import socket
@@ -32,22 +31,12 @@ def plain(number: int) -> int:
     return number
 
 
-@jobs.job
-async def quick(number: int) -> int:
-    await asyncio.sleep(0)
-    return number
-
-
 @pytest.fixture
 def jq(redis_url: str, namespace: str) -> Iterator[JQ]:
     go_on.clear()
     with jobs.using(redis_url, namespace):
         yield jobs
     go_on.set()
-
-
-def states(handles: list[Any]) -> list[str]:
-    return sorted(one.status() for one in handles)
 
 
 def until(what: Any, within_s: float = 60) -> None:

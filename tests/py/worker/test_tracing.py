@@ -46,10 +46,6 @@ def by_name(spans: InMemorySpanExporter, name: str) -> ReadableSpan:
     return span
 
 
-def shown(context: Any) -> str:
-    return f"00-{context.trace_id:032x}-{context.span_id:016x}-01"
-
-
 # -- over HTTP ------------------------------------------------------------------------------------
 
 
