@@ -10,6 +10,7 @@ local lanes = require "jqlua.limits.lanes"
 local placement = require "jqlua.life.placement"
 local queues = require "jqlua.queue.queues"
 local request = require "jqlua.life.request"
+local unique = require "jqlua.links.unique"
 
 local M = {}
 
@@ -48,13 +49,19 @@ function M.digest()
   return redis.sha1hex(table.concat(digests))
 end
 
---- Checks whether queues have room, also for what its unique key may spare.
+--- Whether another job has its unique key: who enqueues it again must learn of that one, also when there is no room.
+local function is_known(new)
+  local key = new[jobspec.IS_LINKED] and jobs.copy_options(new).unique
+  return key and unique.holder(key) ~= nil
+end
+
+--- Checks whether queues have room.
 function M.check_queues(new_jobs)
   local waiting = {}
   for i, new in ipairs(new_jobs) do
     local queue = queues.load(new[jobs.QUEUE])
     local max = queue[queues.MAX_WAITING]
-    if max > 0 then
+    if max > 0 and not is_known(new) then
       waiting[queue] = (waiting[queue] or queues.waiting(queue)) + 1
       check.refuse(waiting[queue] > max and "FULL jobs[" .. i - 1 .. "].queue: " .. check.show(queue[queues.NAME])
         .. " has reached max_waiting " .. max)

@@ -27,7 +27,7 @@ def places(ids: list[str]) -> set[int]:
 
 async def test_jobs_of_one_call_stay_together_and_those_of_many_spread(jq: Cluster) -> None:
     assert len(places(await add(jq, *[{}] * 50))) == 1
-    assert places([job for _ in range(60) for job in await add(jq, {})]) == set(range(6))
+    assert places([job for _ in range(150) for job in await add(jq, {})]) == set(range(6))
 
 
 async def test_the_queues_route_comes_first(jq: Cluster) -> None:

@@ -99,9 +99,11 @@ class Arrival(Part):
         return repr([[spec | {"headers": None}, argument] for spec, argument in jobs])
 
     def over_limits(self, jobs):
-        """The jobs for which there is no place in their queues, also those that a unique key may spare."""
+        """The jobs for which there is no place in their queues."""
         waiting = {}
         for i, (spec, _) in enumerate(jobs):
+            if "unique" in spec and self.owner(spec["unique"]):
+                continue
             queue = spec.get("queue", spec["name"])
             waiting[queue] = waiting.get(queue, self.life.waiting(queue)) + 1
             limit = self.queues.records.get(queue, {}).get("max_waiting", 0)
