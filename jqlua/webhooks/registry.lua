@@ -16,6 +16,7 @@ local call = redis.call
 -- Every end is matched against each of them.
 local MOST = 20
 local MOST_BYTES = 16384
+local ALL_JOBS = cmsgpack.pack({ name = "*" })
 local ENDS = { done = states.DONE, error = states.ERROR, cancelled = states.CANCELLED, skipped = states.SKIPPED }
 -- A webhook that matches no jobs: its secrets sign what jobs request by `notify`.
 M.OWN = "notify"
@@ -82,6 +83,7 @@ function M.parse(spec)
     return { i = spec.id, o = "" }
   end
   check.refuse(not spec.url and check.problem("url", check.URL, nil))
+  match = match ~= "" and match or ALL_JOBS
   local letters = ""
   for _, name in ipairs(spec.on or { "done", "error", "cancelled", "skipped" }) do
     letters = letters .. ENDS[name]
