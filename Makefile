@@ -191,5 +191,8 @@ fuzz: setup
 soak: setup
 	$(PY) tests/py/support/rolling.py $(ARGS)
 
+records: setup
+	PYTHONPATH=tests/py/support:tests/py/model:tools $(PY) tests/py/bundle/test_common.py
+
 mutants: setup
 	$(PY) tools/mutants.py $(ARGS)

@@ -82,5 +82,5 @@ with HTTPServer(("127.0.0.1", 0), Api) as server:
     print("registered", flush=True)
     for _ in range(3):
         server.handle_request()
-    with urlopen(Request(f"{MASTER}/worker", headers={"worker-id": worker_id}, method="DELETE")):
+    with urlopen(Request(f"{MASTER}/worker/{worker_id}", method="DELETE")):
         print("unregistered", flush=True)

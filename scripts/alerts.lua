@@ -28,7 +28,6 @@ local PARTS = {
   { "q", keys.QUEUE_NAMES, queue_alerts.check },
   { "c", keys.CONSTRAINT_IDS, constraint_alerts.check },
   { "w", keys.WORKER_IDS, worker_alerts.check },
-  { "o", keys.OTHER_IDS, worker_alerts.check_other },
   { "f", keys.FAILED_GROUPS, failure_alerts.check },
 }
 
@@ -55,7 +54,7 @@ if queue ~= nil then
   queue_alerts.check(queue)
   return { "", unpack(alerts.encode()) }
 end
-check.refuse(cursor ~= "" and not cursor:find("^[qcwof]")
+check.refuse(cursor ~= "" and not cursor:find("^[qcwf]")
   and check.problem("cursor", "a cursor as the last reply gave it, or empty text", cursor))
 if cursor == "" then
   alerts.check_sweeps()

@@ -7,7 +7,7 @@
 -- @arg    without  set<worker>? 0..200    workers that get nothing for now
 -- @reply  assigned                     {next_ms, worker, url, secrets, key, document, argument, worker, ...}
 -- @errors INVALID field
--- @flags  drain
+-- @flags  drain, function
 -- @role   server
 -- @over   none
 local arguments = require "jqlua.base.arguments"

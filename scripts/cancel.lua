@@ -16,7 +16,7 @@
 -- @errors INVALID field, CONFLICT ids[i] (others wait for it, with dependents: refuse; with atomic it runs and is
 --         protected, or has ended otherwise), NOTFOUND ids[i] (with atomic)
 -- @conflict it runs, and the settings protect running jobs; force cancels it all the same
--- @flags  drain
+-- @flags  drain, function
 -- @room   any
 -- @once
 -- @role   pusher, operator

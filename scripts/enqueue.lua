@@ -5,7 +5,7 @@
 -- @argv   [spec], jobs...
 -- @reply  enqueued                      {id, created, id, created, ...} in order
 -- @errors INVALID jobs[i].field, FULL jobs[i].queue, NOTFOUND jobs[i].depends[j], CONFLICT request
--- @flags  write
+-- @flags  write, function
 -- @role   pusher
 -- @over   enqueue
 -- @http   POST /jobs

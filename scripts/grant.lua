@@ -23,11 +23,12 @@ local trail = require "jqlua.access.trail"
 local spec = arguments.spec(HEAD)
 apikeys.check(spec)
 local api_key = apikeys.load(spec.id)
-check.refuse(api_key and api_key.d ~= spec.digest and "CONFLICT id: another key has the id " .. check.show(spec.id))
+check.refuse(api_key and api_key.digest ~= spec.digest
+  and "CONFLICT id: another key has the id " .. check.show(spec.id))
 if not api_key then
   check.refuse(redis.call("HLEN", keys.API_KEYS) >= apikeys.MOST
     and "FULL id: there are " .. apikeys.MOST .. " keys, the limit: revoke those not in use")
   api_key = apikeys.put(spec)
   trail.note("grant", spec.id, spec)
 end
-return apikeys.document(spec.id, api_key)
+return apikeys.document(api_key)

@@ -10,7 +10,7 @@
 -- @reply  states jobs
 -- @reply  {jobs: states, request: text} with control
 -- @errors INVALID field, NOTFOUND worker
--- @flags  drain
+-- @flags  drain, function
 -- @room   worker
 -- @role   worker
 -- @bound  any

@@ -18,5 +18,5 @@ local page = require "jqlua.find.page"
 local spec = arguments.spec(HEAD)
 return page.listing(keys.API_KEY_IDS, spec, function(id)
   local api_key = apikeys.load(id)
-  return api_key and apikeys.document(id, api_key, spec.digests)
+  return api_key and apikeys.document(api_key, spec.digests)
 end)

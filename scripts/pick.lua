@@ -9,7 +9,7 @@
 -- @arg    wait     Wait?                 go to sleep if there is nothing
 -- @reply  picked                        {next_ms, document, argument, document, argument, ...}
 -- @errors INVALID field, NOTFOUND worker, FULL queues
--- @flags  drain
+-- @flags  drain, function
 -- @role   worker
 -- @role   server with wait
 -- @over   pick

@@ -29,7 +29,7 @@ local fields = require "jqlua.base.fields"
 local keys = require "jqlua.base.keys"
 local check = require "jqlua.base.check"
 local departure = require "jqlua.life.departure"
-local unregistered = require "jqlua.workers.unregistered"
+local listed = require "jqlua.workers.listed"
 local patterns = require "jqlua.pick.patterns"
 local wishes = require "jqlua.pick.wishes"
 local serial = require "jqlua.base.serial"
@@ -54,11 +54,10 @@ patterns.check(wishes.parse_queues(spec.queues, "queues"), "queues")
 local record = {
   n = spec.name, u = url, m = spec.max_jobs or 1, s = spec.secrets and table.concat(spec.secrets, " "), a = spec.key,
   q = type(spec.queues) == "string" and { spec.queues } or spec.queues, h = spec.host, i = spec.pid, v = spec.version,
-  j = spec.knows,
+  j = spec.knows, r = spec.refused or {},
 }
 if spec.announce then
-  record.f = spec.refused
-  unregistered.announce(record, spec.running)
+  listed.announce(record, spec.running)
   transition.commit()
   return spec.name
 end
@@ -70,7 +69,7 @@ if before then
 end
 -- From the same serial numbers as job ids, for the same reasons.
 local id = spec.id or "w" .. serial.next()
-record.r = spec.refused or {}
+listed.forget(id)
 redis.call("ZADD", keys.WORKER_IDS, 0, id)
 if url then
   redis.call("HSET", keys.URLS, url, id)

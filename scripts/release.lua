@@ -9,7 +9,7 @@
 -- @arg    hold     map<seconds>? 1..10  ids of constraints, and for how long the jobs' keys are closed
 -- @reply  states jobs
 -- @errors INVALID field, NOTFOUND hold.id
--- @flags  drain
+-- @flags  drain, function
 -- @room   worker
 -- @role   worker
 -- @bound  any

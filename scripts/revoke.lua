@@ -17,6 +17,6 @@ local spec = arguments.spec(HEAD)
 local api_key = apikeys.load(spec.id)
 check.refuse(not api_key and check.missing("id", "key", spec.id))
 apikeys.delete(spec.id)
-spec.name = api_key.n
+spec.name = api_key.name
 trail.note("revoke", spec.id, spec)
 return 1

@@ -3,7 +3,7 @@
 -- @arg    limit  integer? 1..1000 = 100  how many steps
 -- @reply  {next_ms: ms, moved: integer}  ms until more is due: 0 at once, -1 nothing planned
 -- @errors INVALID limit
--- @flags  drain
+-- @flags  drain, function
 -- @role   worker
 -- @over   tick
 local arguments = require "jqlua.base.arguments"

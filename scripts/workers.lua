@@ -1,9 +1,7 @@
--- Documents of registered workers, a page in order of registration; or of the others.
+-- Documents of workers, a page in order of id: of those that are registered, those that pull and announce themselves,
+-- and for an hour those that died.
 --
--- The others are those that pull and announce themselves, and for an hour those that died.
---
--- @arg    ids     list<worker>? 1..20  those named; or
--- @arg    others  flag?                  not the registered ones
+-- @arg    ids     list<worker>? 1..20
 -- @arg    cursor  cursor?
 -- @arg    count   integer? 1..1000 = 100
 -- @reply  page<Worker> workers
@@ -17,55 +15,50 @@ local keys = require "jqlua.base.keys"
 local budget = require "jqlua.job.budget"
 local jobs = require "jqlua.job.jobs"
 local page = require "jqlua.find.page"
-local check = require "jqlua.base.check"
-local unregistered = require "jqlua.workers.unregistered"
+local listed = require "jqlua.workers.listed"
 local workers = require "jqlua.workers.workers"
 
 local MOST_SHOWN = 100
 
---- Its running jobs, the oldest starts first.
-local function running(id)
-  local shown = {}
+--- The running jobs of a registered worker, the oldest starts first.
+local function running_of(id)
+  local running = {}
   local held = redis.call("ZRANGE", keys.HELD .. id, 0, MOST_SHOWN - 1, "WITHSCORES")
   for i = 1, #held, 2 do
-    shown[#shown + 1] = { held[i], tonumber(held[i + 1]) }
+    running[#running + 1] = { held[i], tonumber(held[i + 1]) }
   end
-  return shown
+  return running
+end
+
+---@param held number how many jobs it runs
+local function state_of(id, record, held)
+  if record.t and listed.is_gone(record) then
+    return "gone"
+  elseif record.k then
+    return "quiet"
+  elseif not record.u then
+    return "pulling"
+  elseif redis.call("ZSCORE", keys.RESTING, id) then
+    return record.w
+  end
+  return held >= record.m and "full" or "ready"
 end
 
 --- cmsgpack packs empty tables as lists, which these are.
 local function document(id)
-  local record = workers.load(id)
-  local held = redis.call("ZCARD", keys.HELD .. id)
-  local state = "ready"
-  if record.k then
-    state = "quiet"
-  elseif not record.u then
-    state = "pulling"
-  elseif redis.call("ZSCORE", keys.RESTING, id) then
-    state = record.w
-  elseif held >= record.m then
-    state = "full"
+  local record = workers.load(id) or listed.load(id)
+  if not record then
+    return nil
   end
+  local running = record.t and listed.running(record) or running_of(id)
+  local held = record.t and #running or redis.call("ZCARD", keys.HELD .. id)
   return cmsgpack.pack({
     id = id, name = record.n, queues = record.q, url = record.u and workers.shown_url(record.u), max_jobs = record.m,
-    held = held, state = state, host = record.h, pid = record.i, version = record.v, knows = record.j,
-    seen_ms = tonumber(redis.call("ZSCORE", keys.ALIVE, id)), refused = record.r,
-    since_ms = jobs.created_ms(id:sub(2)), lapsed = record.l or 0, running = running(id), request = record.k or "",
+    held = held, state = state_of(id, record, held), host = record.h, pid = record.i, version = record.v,
+    knows = record.j, seen_ms = record.t or tonumber(redis.call("ZSCORE", keys.ALIVE, id)), refused = record.r,
+    since_ms = record.b or jobs.created_ms(id:sub(2)), lapsed = record.l or 0, running = running,
+    request = record.k or "", lost = record.d and record.x,
   })
 end
 
-local function other(id)
-  local document_of = unregistered.document(id)
-  return document_of and cmsgpack.pack(document_of)
-end
-
-local spec = arguments.spec(HEAD)
-check.refuse(spec.ids and spec.others ~= nil
-  and "INVALID ids: expected either ids, or others, cursor and count, got both")
-local function any(id)
-  return workers.is_id(id) and workers.load(id) and document(id) or other(id)
-end
-return page.listing(spec.others and keys.OTHER_IDS or keys.WORKER_IDS, spec,
-  spec.ids and any or spec.others and other or document,
-  { named = "ids", price = 2 * budget.RECORD })
+return page.listing(keys.WORKER_IDS, arguments.spec(HEAD), document, { named = "ids", price = 2 * budget.RECORD })

@@ -87,7 +87,7 @@ def section(one: Operation) -> Iterator[str]:
     facts = {
         "Errors": ", ".join(errors),
         "Role": "; ".join([", ".join(one.roles), *kept]),
-        "Kind": one.flags,
+        "Kind": one.flags + (", function" if one.is_function else ""),
         "HTTP": "; ".join(f"`{route.method} {route.path}`" for route in one.routes),
     }
     yield filled(" ".join(f"**{name}**: {text}." for name, text in facts.items() if text)) + "\n"

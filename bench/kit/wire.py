@@ -81,12 +81,5 @@ class Wire:
         """CPU time the server has used so far, user and system, in microseconds."""
         return cpu_us(self.send(INFO))
 
-    def script_us(self) -> tuple[int, float]:
-        """Number of operations called since the last reset, and the microseconds they took inside Redis."""
-        stats = self.info("commandstats")
-        lines = [stats[f"cmdstat_{name}"] for name in OPERATIONS if f"cmdstat_{name}" in stats]
-        each = [dict(part.split("=") for part in line.split(",")) for line in lines]
-        return sum(int(one["calls"]) for one in each), sum(float(one["usec"]) for one in each)
-
     def used_memory(self) -> int:
         return int(self.info("memory")["used_memory"])

@@ -12,15 +12,6 @@ local call = redis.call
 M.MOST = 1000
 local DIGEST = "the SHA-256 of the secret, 64 hexadecimal digits"
 
---- The stored record: a map of these letters.
-local function record(spec)
-  local now = meta.state[meta.NOW_MS]
-  return {
-    n = spec.name, d = spec.digest, r = spec.roles, q = spec.queues, l = spec.rate, c = now,
-    e = spec.ttl and now + math.ceil(spec.ttl * 1000),
-  }
-end
-
 ---@return boolean
 function M.is_id(id)
   return type(id) == "string" and #id == 12 and not id:find("[^0-9a-f]")
@@ -34,7 +25,7 @@ function M.check(spec)
   check.refuse((#spec.digest ~= 64 or spec.digest:find("[^0-9a-f]")) and "INVALID digest: expected " .. DIGEST)
 end
 
----@return table? record
+---@return table? api_key its document, with the digest
 function M.load(id)
   local raw = call("HGET", keys.API_KEYS, id)
   return raw and cmsgpack.unpack(raw) or nil
@@ -44,7 +35,7 @@ end
 ---@return boolean
 function M.lasts(id)
   local api_key = M.load(id)
-  return api_key ~= nil and (not api_key.e or meta.state[meta.NOW_MS] < api_key.e)
+  return api_key ~= nil and (not api_key.expires_ms or meta.state[meta.NOW_MS] < api_key.expires_ms)
 end
 
 --- Makes masters reload keys.
@@ -52,9 +43,13 @@ local function notify_masters(id)
   call("SPUBLISH", keys.API_KEYS, id)
 end
 
----@return table record
+---@return table api_key
 function M.put(spec)
-  local api_key = record(spec)
+  local now = meta.state[meta.NOW_MS]
+  local api_key = {
+    id = spec.id, name = spec.name, digest = spec.digest, roles = spec.roles, queues = spec.queues, rate = spec.rate,
+    created_ms = now, expires_ms = spec.ttl and now + math.ceil(spec.ttl * 1000),
+  }
   call("HSET", keys.API_KEYS, spec.id, cmsgpack.pack(api_key))
   call("ZADD", keys.API_KEY_IDS, 0, spec.id)
   notify_masters(spec.id)
@@ -84,15 +79,13 @@ function M.touch(ids)
   return count
 end
 
----@param api_key table record
+---@param api_key table as load gives it
 ---@param has_digest? boolean for masters, which check keys
 ---@return string document
-function M.document(id, api_key, has_digest)
-  return cmsgpack.pack({
-    id = id, name = api_key.n, roles = api_key.r, queues = api_key.q, rate = api_key.l, created_ms = api_key.c,
-    expires_ms = api_key.e, used_ms = tonumber(call("HGET", keys.API_KEY_USES, id) or nil),
-    digest = has_digest and api_key.d or nil,
-  })
+function M.document(api_key, has_digest)
+  api_key.used_ms = tonumber(call("HGET", keys.API_KEY_USES, api_key.id) or nil)
+  api_key.digest = has_digest and api_key.digest or nil
+  return cmsgpack.pack(api_key)
 end
 
 return M

@@ -10,12 +10,11 @@ local MOST_JOBS = 999999
 
 M.PROBLEM = "problem" -- jobs do not run, or fail
 M.WARNING = "warning" -- somebody should look
-M.NOTE = "note" -- good to know
-local LEVELS = { note = 1, warning = 2, problem = 3 }
+local LEVELS = { warning = 1, problem = 2 }
 
 -- Within a level causes come before what follows from them.
 local KINDS = "unswept path hung unserved unknown_job failing new_failures stopped full worker_died unreachable late "
-  .. "lapsed blocked more_failures paused "
+  .. "lapsed blocked paused "
 
 local found = {}
 

@@ -23,10 +23,10 @@ local SHARE = 0.1 -- of attempts that failed
 local BAD_SHARE = 0.2
 local TIMES = 3 -- as many as usual
 
----@param attempts table {longest: job, count, run_ms: usual of that}
-local function add_hung(queue, worker, attempts)
-  local job, now = attempts.longest, meta.state[meta.NOW_MS]
-  local queue_name, age_ms = queue[queues.NAME], now - job[jobs.STARTED_MS]
+---@param attempts table {worker, longest: job, count, run_ms: usual of that}
+local function add_hung(queue, attempts)
+  local job, worker = attempts.longest, attempts.worker
+  local queue_name, age_ms = queue[queues.NAME], meta.state[meta.NOW_MS] - job[jobs.STARTED_MS]
   local jobs_text = attempts.count == 1 and "an attempt" or wording.number(attempts.count) .. " attempts"
   alerts.add({
     kind = "hung", level = alerts.PROBLEM, queue = queue_name, worker = worker, job = job[jobs.ID],
@@ -43,7 +43,7 @@ end
 function M.check_hung(queue)
   local now, late_ms = meta.state[meta.NOW_MS], settings.late_ms(queue)
   local ids = members.ids(queue, states.RUNNING, MOST_RUNNING)
-  local by_worker, order, hung = {}, {}, 0
+  local by_worker, hanging, hung = {}, {}, 0
   for _, id in ipairs(ids) do
     local job = jobs.read(id)
     budget.pay(budget.LOOK)
@@ -52,22 +52,22 @@ function M.check_hung(queue)
     if run_ms and age_ms >= HANGS * run_ms then
       hung = hung + 1
       local worker = job[jobs.WORKER]
-      if not by_worker[worker] then
-        by_worker[worker] = { longest = job, count = 0, run_ms = run_ms }
-        order[#order + 1] = worker
-      end
       local attempts = by_worker[worker]
+      if not attempts then
+        attempts = { worker = worker, longest = job, count = 0, run_ms = run_ms }
+        by_worker[worker], hanging[#hanging + 1] = attempts, attempts
+      end
       attempts.count = attempts.count + 1
       if job[jobs.STARTED_MS] < attempts.longest[jobs.STARTED_MS] then
         attempts.longest, attempts.run_ms = job, run_ms
       end
     end
   end
-  table.sort(order, function(a, b)
-    return by_worker[a].longest[jobs.STARTED_MS] < by_worker[b].longest[jobs.STARTED_MS]
+  table.sort(hanging, function(a, b)
+    return a.longest[jobs.STARTED_MS] < b.longest[jobs.STARTED_MS]
   end)
-  for i = 1, math.min(#order, MOST_WORKERS) do
-    add_hung(queue, order[i], by_worker[order[i]])
+  for i = 1, math.min(#hanging, MOST_WORKERS) do
+    add_hung(queue, hanging[i])
   end
   return hung > 0 and hung == #ids
 end

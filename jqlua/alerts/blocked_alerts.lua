@@ -52,7 +52,7 @@ function M.check(queue)
       kind = "blocked", level = alerts.WARNING, queue = root[jobs.QUEUE], job = root[jobs.ID],
       since_ms = root[jobs.ENDED_MS],
       text = string.format("Job %s (%s) %s, and %s for it", root[jobs.ID], wording.name(root[jobs.NAME]), state,
-        wording.count(count, "job") .. (count == 1 and " waits" or " wait")),
+        wording.waiting(count)),
       advice = "Retry it, or cancel what waits for it.", values = { name = root[jobs.NAME], waiting = count },
     }, count)
   end

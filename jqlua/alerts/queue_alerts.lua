@@ -32,10 +32,6 @@ local function count(queue, ...)
   return sum
 end
 
-local function waits(number)
-  return wording.count(number, "job") .. (number == 1 and " waits" or " wait")
-end
-
 --- What each value of the first or last jobs of a set is the value of: path -> value -> share.
 local function values_of(queue, set, is_newest)
   local ids = members.ids(queue, set, SAMPLE, is_newest)
@@ -115,7 +111,7 @@ local function check_wait(queue, queued, is_stuck)
   if queued >= CROWD then
     path, value, share = flooding(queue)
   end
-  local text = string.format("Queue %s: %s, the first for %s%s; ", wording.name(name), waits(queued),
+  local text = string.format("Queue %s: %s, the first for %s%s; ", wording.name(name), wording.waiting(queued),
     wording.span(age_ms), usual_ms and ", where 95 % wait at most " .. wording.span(usual_ms) or "")
     .. why:format(held_by[1] and table.concat(held_by, ", ") or job and wording.name(job[jobs.NAME]))
   if path then
@@ -136,7 +132,7 @@ local function check_settings(queue, queued)
   if queue[queues.PAUSED] ~= 0 and queued > 0 then
     alerts.add({
       kind = "paused", level = alerts.WARNING, queue = name,
-      text = string.format("Queue %s is paused; %s", wording.name(name), waits(queued)),
+      text = string.format("Queue %s is paused; %s", wording.name(name), wording.waiting(queued)),
       advice = "Resume it when its jobs may start.", values = { queued = queued },
     }, queued)
   end
@@ -145,7 +141,7 @@ local function check_settings(queue, queued)
   if most > 0 and waiting >= most then
     alerts.add({
       kind = "full", level = alerts.PROBLEM, queue = name,
-      text = string.format("Queue %s is full: %s, and more are refused", wording.name(name), waits(waiting)),
+      text = string.format("Queue %s is full: %s, and more are refused", wording.name(name), wording.waiting(waiting)),
       advice = "Start more workers for it, or raise its max_waiting.", values = { max_waiting = most },
     }, waiting)
   end

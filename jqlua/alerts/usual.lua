@@ -20,9 +20,8 @@ local FAILED = 3
 local LAPSED = 4
 local ERROR = 5
 
--- What this call has read: cells of the log, figures by queue, times by pair.
+-- What this call has read: cells of the log, what happened lately by queue, times by pair.
 local logs = {}
-local known_queues = {}
 local known_recent = {}
 local known_pairs = {}
 
@@ -87,14 +86,9 @@ end
 ---@return table usual {wait_ms?: 95 % of its jobs waited no longer; share?: of its attempts that failed}; nil of what
 --- there is too little of
 function M.of_queue(name)
-  if not known_queues[name] then
-    local sum = sum_of(pairs_of(name), "h", HOUR_MS, 2, 25)
-    local failures, ended = share_of(sum)
-    known_queues[name] = {
-      wait_ms = most_of(sum[buckets.WAIT]), share = ended >= ENOUGH and failures / ended or nil,
-    }
-  end
-  return known_queues[name]
+  local sum = sum_of(pairs_of(name), "h", HOUR_MS, 2, 25)
+  local failures, ended = share_of(sum)
+  return { wait_ms = most_of(sum[buckets.WAIT]), share = ended >= ENOUGH and failures / ended or nil }
 end
 
 ---@param queue string

@@ -36,6 +36,12 @@ function M.count(value, what)
   return M.number(value) .. " " .. what .. (value == 1 and "" or "s")
 end
 
+--- How many jobs wait.
+---@return string
+function M.waiting(value)
+  return M.count(value, "job") .. (value == 1 and " waits" or " wait")
+end
+
 ---@param share number
 ---@return string
 function M.percent(share)

@@ -27,7 +27,7 @@ local function put_moment(put, job, score)
 end
 
 --- The last failure and the progress.
-local function put_extra(put, state, extra)
+local function put_extra(put, extra)
   if extra.r then
     put("reason", extra.r)
     put("message", extra.m)
@@ -37,13 +37,6 @@ local function put_extra(put, state, extra)
     if extra[letter] then
       put(field, extra[letter])
     end
-  end
-  local finished_at = extra.f
-  if state == states.KEPT or state == states.DONE then
-    finished_at = extra.s
-  end
-  if finished_at then
-    put("finished_at", finished_at)
   end
 end
 
@@ -97,7 +90,7 @@ function M.encode(job, argument, preview)
   end
   local has_outcome = argument and jobs.has(job, jobs.HAS_OUTCOME)
   if jobs.has(job, jobs.HAS_EXTRA) then
-    put_extra(put, state, extras.read(job))
+    put_extra(put, extras.read(job))
   end
   if has_outcome and state ~= states.KEPT then
     splice("error", redis.call("GET", keys.OUTCOME .. job[jobs.ID]))

@@ -1,7 +1,7 @@
 -- Things that have a text in their name, whatever its case.
 local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
-local unregistered = require "jqlua.workers.unregistered"
+local listed = require "jqlua.workers.listed"
 local workers = require "jqlua.workers.workers"
 
 local M = {}
@@ -29,9 +29,9 @@ local function name_of_pair(pair)
   return name ~= "" and name or queue
 end
 
---- Workers of both lists: {id, name} each.
+--- {id, name}
 local function worker_of(id)
-  local record = workers.load(id) or unregistered.load(id)
+  local record = workers.load(id) or listed.load(id)
   budget.pay(budget.LOOK)
   return record and { id = id, name = record.n }
 end
@@ -39,34 +39,31 @@ end
 -- name, set, what a member is the name of or stands for
 local function kinds()
   return {
-    { "queues", { keys.QUEUE_NAMES } },
-    { "names", { keys.STATS_PAIRS }, name_of_pair },
-    { "workers", { keys.WORKER_IDS, keys.OTHER_IDS }, worker_of },
-    { "constraints", { keys.CONSTRAINT_IDS } },
-    { "schedules", { keys.SCHEDULE_IDS } },
-    { "tags", { keys.TAG_NAMES } },
-    { "groups", { keys.FAILED_GROUPS } },
+    { "queues", keys.QUEUE_NAMES },
+    { "names", keys.STATS_PAIRS, name_of_pair },
+    { "workers", keys.WORKER_IDS, worker_of },
+    { "constraints", keys.CONSTRAINT_IDS },
+    { "schedules", keys.SCHEDULE_IDS },
+    { "tags", keys.TAG_NAMES },
+    { "groups", keys.FAILED_GROUPS },
   }
 end
 
 --- The first hits of a kind, and whether there may be more.
 local function hits_of(kind, text, count)
-  local wanted, hits, seen, is_all = text:lower(), {}, {}, true
-  for _, key in ipairs(kind[2]) do
-    local members, is_whole = candidates(key, text)
-    is_all = is_all and is_whole
-    for _, member in ipairs(members) do
-      local thing = kind[3] and kind[3](member) or not kind[3] and member
-      local shown = type(thing) == "table" and thing.id .. " " .. thing.name or thing
-      local at = shown and not seen[shown] and shown:lower():find(wanted, 1, true)
-      if at then
-        seen[shown] = true
-        hits[#hits + 1] = { at == 1 and 0 or 1, shown, thing }
-      end
-      if #hits > count or not budget.is_left() then
-        is_all = false
-        break
-      end
+  local wanted, hits, seen = text:lower(), {}, {}
+  local members, is_all = candidates(kind[2], text)
+  for _, member in ipairs(members) do
+    local thing = kind[3] and kind[3](member) or not kind[3] and member
+    local shown = type(thing) == "table" and thing.id .. " " .. thing.name or thing
+    local at = shown and not seen[shown] and shown:lower():find(wanted, 1, true)
+    if at then
+      seen[shown] = true
+      hits[#hits + 1] = { at == 1 and 0 or 1, shown, thing }
+    end
+    if #hits > count or not budget.is_left() then
+      is_all = false
+      break
     end
   end
   table.sort(hits, function(a, b)

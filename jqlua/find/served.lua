@@ -3,7 +3,7 @@
 local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local unregistered = require "jqlua.workers.unregistered"
+local listed = require "jqlua.workers.listed"
 local queues = require "jqlua.queue.queues"
 local workers = require "jqlua.workers.workers"
 
@@ -11,7 +11,7 @@ local M = {}
 
 local call = redis.call
 
-local MOST_WORKERS = 1000
+local MOST_WORKERS = 2000
 
 local known = {} -- its `groups`
 
@@ -40,13 +40,11 @@ local function all()
     group_by_key[key][kind] = group_by_key[key][kind] + 1
   end
   for _, id in ipairs(call("ZRANGE", keys.WORKER_IDS, 0, MOST_WORKERS - 1)) do
-    local record = workers.load(id)
-    if record then
+    local record = workers.load(id) or listed.load(id)
+    budget.pay(budget.LOOK)
+    if record and not (record.t and listed.is_gone(record)) then
       note(record.q, "workers", record.r[1] and set_of(record.r))
     end
-  end
-  for _, record in ipairs(unregistered.present()) do
-    note(record.q, "workers", record.f and record.f[1] and set_of(record.f))
   end
   local sleepers = call("HGETALL", keys.SLEEPERS)
   for i = 1, #sleepers, 2 do

@@ -12,10 +12,8 @@ local call = redis.call
 M.MOST_ENDS = 20
 M.LONGEST_NOTE = 200
 
---- The rarely needed fields: {r reason, m message, g group, f and s finished_at as given, s with
---- the success that ended the job, p progress, t its message,
---- h how the last attempts ended (see note_attempt), n how many before them were dropped, l lapses that were counted
---- apart from failures}.
+--- The rarely needed fields: {r reason, m message, g group, p progress, t its message, h how the last attempts ended
+--- (see note_attempt), n how many before them were dropped, l lapses that were counted apart from failures}.
 function M.read(job)
   if jobs.has(job, jobs.HAS_EXTRA) then
     local raw = call("GET", keys.EXTRA .. job[jobs.ID])

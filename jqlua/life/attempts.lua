@@ -120,11 +120,6 @@ function M.succeed(job, outcome)
     score = now + settings.at(settings.RESULT_TTL, queues.load(job[jobs.QUEUE])) * 1000
   end
   if transition.move(job, to, score) then
-    if outcome.finished_at then
-      local extra = extras.read(job)
-      extra.s = outcome.finished_at
-      extras.save(job, extra)
-    end
     jobs.save(job)
   end
 end

@@ -105,7 +105,6 @@ function M.move(job, outcome)
   end
   local extra = extras.read(job)
   extras.note_attempt(extra, job)
-  extra.f = outcome.finished_at
   extras.save(job, extra)
   failure.reset(job)
   -- Units and the set of running jobs belong to the queue that it leaves; transition.move handles the new one.
@@ -171,14 +170,12 @@ function M.resume(job, outcome)
   local depends = creation.ids(resume.depends, answer, 1)
   local others = pending_dependencies(job[jobs.ID], depends, resume.if_failed)
   if not others then
-    answer[1] = failure.fail(job, jobs.FAILED,
-      { message = "it would wait for itself", should_retry = false, finished_at = outcome.finished_at })
+    answer[1] = failure.fail(job, jobs.FAILED, { message = "it would wait for itself", should_retry = false })
     return outcome.jobs and answer or answer[1]
   end
   job[jobs.HOW] = jobs.WAITS
   local extra = extras.read(job)
   extras.note_attempt(extra, job)
-  extra.f = outcome.finished_at
   extras.save(job, extra)
   if resume.checkpoint then
     redis.call("SET", keys.ARGUMENT .. job[jobs.ID], outcome.blob)

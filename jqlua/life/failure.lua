@@ -46,10 +46,9 @@ local function give_up(job, reason, message, group, is_popped)
 end
 
 ---@param attempt_is_over boolean
-local function record(job, extra, attempt_is_over, reason, group, message, error_blob, finished_at)
+local function record(job, extra, attempt_is_over, reason, group, message, error_blob)
   extra.r, extra.m, extra.g = reason, message, group
   if attempt_is_over then
-    extra.f = finished_at
     extras.note_attempt(extra, job, reason, group, message)
   end
   extras.save(job, extra)
@@ -108,7 +107,7 @@ function M.fail(job, how, outcome)
     kept = give_up(job, reason, message, outcome.group)
   end
   if kept then
-    record(job, extra, true, reason, outcome.group, message, outcome.blob, outcome.finished_at)
+    record(job, extra, true, reason, outcome.group, message, outcome.blob)
   end
   return state
 end

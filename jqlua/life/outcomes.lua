@@ -15,46 +15,16 @@ local FAILURE = {
   reason = { "choice", words = "other timeout" }, should_retry = { "flag" }, retry_in = { "seconds", 0, 1e10 },
   message = { "message" }, group = { "name" },
 }
-local FINISHED_AT = "finished_at"
-
-local function is_iso8601(text)
-  if type(text) ~= "string" or #text > 40 then
-    return false
-  end
-  local date, rest = text:match("^(%d%d%d%d%-%d%d%-%d%d)[Tt ](.+)$")
-  if not date then
-    return false
-  end
-  local year, month, day = date:match("(%d+)-(%d+)-(%d+)")
-  year, month, day = tonumber(year), tonumber(month), tonumber(day)
-  local lengths = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 }
-  if year % 4 == 0 and (year % 100 ~= 0 or year % 400 == 0) then
-    lengths[2] = 29
-  end
-  local hour, minute, second, zone = rest:match("^(%d%d):(%d%d):(%d%d)([^%d].*)$")
-  if not hour then
-    hour, minute, zone = rest:match("^(%d%d):(%d%d)([^%d].*)$")
-    second = "0"
-  end
-  if not hour or month < 1 or month > 12 or day < 1 or day > lengths[month] or tonumber(hour) > 23
-    or tonumber(minute) > 59 or tonumber(second) > 60 then
-    return false
-  end
-  zone = zone:gsub("^[.,]%d+", "")
-  local offset_hour, offset_minute = zone:match("^[+-](%d%d):?(%d%d)$")
-  return zone == "Z" or zone == "z" or (offset_hour ~= nil and tonumber(offset_hour) < 24
-    and tonumber(offset_minute) < 60)
-end
 
 --- Checks a field that few outcomes have: refuses the call if it is wrong.
 ---@param path string of the outcome, for errors
 local function check_more(outcome, name, value, path)
-  local field = SUCCESS[name] or FAILURE[name] or name == FINISHED_AT and {}
+  local field = SUCCESS[name] or FAILURE[name]
   if not field then
-    fields.unknown(path, name, NEEDED, SUCCESS, FAILURE, { [FINISHED_AT] = {} })
+    fields.unknown(path, name, NEEDED, SUCCESS, FAILURE)
   end
-  local only = SUCCESS[name] and "success" or FAILURE[name] and "failure"
-  check.refuse(only and outcome.type ~= only and "INVALID " .. path .. "." .. name .. ": only valid with type " .. only)
+  local only = SUCCESS[name] and "success" or "failure"
+  check.refuse(outcome.type ~= only and "INVALID " .. path .. "." .. name .. ": only valid with type " .. only)
   fields.check_value(value, field, path .. ".", name)
   if name == "move" then
     continuation.check_move(value, path .. ".move")
@@ -62,9 +32,6 @@ local function check_more(outcome, name, value, path)
     continuation.check_resume(outcome, path .. ".resume")
   elseif name == "message" then
     outcome.message = check.message(value, check.MOST_MESSAGE)
-  elseif name == FINISHED_AT then
-    check.refuse(not is_iso8601(value) and check.problem(path .. "." .. name,
-      "a time in ISO 8601 with offset or Z, such as 2026-01-31T12:00:00Z", value))
   end
 end
 

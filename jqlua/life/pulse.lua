@@ -52,8 +52,8 @@ local function is_seen_between(from_ms, to_ms)
   return false
 end
 
---- Whether a lease or a worker expired at or after one moment, and with its grace before another. If there is too
---- much to read, assumes so: better to wait once more than to take jobs from live workers.
+--- Whether a lease or a worker expired at or after one moment and before another. If there is too much to read, assumes
+--- so: better to wait once more than to take jobs from live workers.
 local function is_over_between(from_ms, to_ms)
   local due_members = call("ZRANGEBYSCORE", keys.DUE, "-inf", to_ms, "LIMIT", 0, MOST)
   for _, member in ipairs(due_members) do

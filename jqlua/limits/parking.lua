@@ -130,7 +130,6 @@ function M.holds_any(entries)
   return false
 end
 
-
 --- Parks a lane until a key opens.
 ---@param entry table without room
 ---@param lane table as returned by lane_index.first

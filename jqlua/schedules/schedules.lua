@@ -19,7 +19,7 @@ local call = redis.call
 
 -- Ids of so many of its last jobs are kept.
 local MOST_RUNS = 20
--- Without catching up, a time this old is skipped.
+-- Without catching up, times older than this are skipped.
 local MISSED_MS = 60000
 
 --- The times of a schedule: with `every`, multiples of it since 1970.
@@ -164,14 +164,18 @@ function M.fire(id)
     due.set(due.SCHEDULE .. id, schedule and M.due_ms(schedule) or meta.NONE)
     return 0
   end
-  if schedule.s.catch_up ~= false or now - schedule.n <= MISSED_MS then
+  local next_of, at_ms = times(schedule.s), schedule.n
+  if schedule.s.catch_up == false then
+    at_ms = math.max(at_ms, next_of(now - MISSED_MS - 1))
+  end
+  if at_ms <= now then
     budget.pay(budget.STEP) -- reading the job's spec, finding the next time
-    local job_id, created = create(schedule, schedule.n, false)
+    local job_id, created = create(schedule, at_ms, false)
     if created == 1 then
       budget.pay(budget.of_job(jobs.read(job_id)))
     end
   end
-  schedule.n = times(schedule.s)(now)
+  schedule.n = next_of(now)
   save(schedule)
   return 1
 end

@@ -20,7 +20,7 @@ local transition = require "jqlua.life.transition"
 local failure = require "jqlua.life.failure"
 local pulse = require "jqlua.life.pulse"
 local departure = require "jqlua.life.departure"
-local unregistered = require "jqlua.workers.unregistered"
+local listed = require "jqlua.workers.listed"
 local unique = require "jqlua.links.unique"
 local workers = require "jqlua.workers.workers"
 
@@ -161,23 +161,29 @@ local function of_queue(field, sweep)
   end
 end
 
+-- So many ids of jobs that a dead worker lost are kept.
+local MOST_LOST = 20
+
 local function sweep_workers(_, limit)
   local ttl_ms = settings.at(settings.WORKER_TTL) * 1000
   local done = 0
   for _, id in ipairs(due_ids(keys.ALIVE, limit, meta.state[meta.NOW_MS] - ttl_ms)) do
     local record = workers.edit(id)
     if record then
-      record.x = call("ZSCORE", keys.RESTING, id) and record.x or unregistered.lost(id)
+      record.x = call("ZSCORE", keys.RESTING, id) and record.x
+        or call("ZRANGE", keys.HELD .. id, 0, MOST_LOST - 1)
       -- It gets no more jobs, even if moving its jobs takes more than this call.
       workers.rest(id, record, "unreachable", meta.state[meta.NOW_MS] + ttl_ms)
     end
     local failed = departure.jobs_fail(id, "the worker sent no heartbeat in time", limit - done)
     done = done + math.max(failed, 1)
     if call("EXISTS", keys.HELD .. id) == 0 then
-      if record then
-        unregistered.died(id, workers.load(id))
-      end
+      record = workers.edit(id)
+      local seen_ms = tonumber(call("ZSCORE", keys.ALIVE, id))
       departure.forget(id)
+      if record then
+        listed.died(id, record, seen_ms)
+      end
     end
     if not budget.pay(budget.RECORD) or done >= limit then
       break

@@ -6,6 +6,7 @@ local rollout = require "jqlua.limits.rollout"
 local constraints = require "jqlua.limits.constraints"
 local findings = require "jqlua.upkeep.findings"
 local jobs = require "jqlua.job.jobs"
+local members = require "jqlua.queue.members"
 local states = require "jqlua.job.states"
 local queues = require "jqlua.queue.queues"
 local rank = require "jqlua.base.rank"
@@ -37,12 +38,12 @@ M.entries = {}
 local function entries_of(at)
   if M.entries[at] == nil then
     local entries = call("ZCARD", at) <= MOST_MEMBERS and {}
-    local members = entries and call("ZRANGE", at, 0, -1, "WITHSCORES") or {}
-    budget.pay(#members / 2 * budget.LOOK)
-    for i = 1, #members, 2 do
-      local member = members[i]
+    local flat = entries and call("ZRANGE", at, 0, -1, "WITHSCORES") or {}
+    budget.pay(#flat / 2 * budget.LOOK)
+    for i = 1, #flat, 2 do
+      local member = flat[i]
       local lane = member:sub(24)
-      entries[lane] = entries[lane] or { tonumber(members[i + 1]), member:sub(9, 22) }
+      entries[lane] = entries[lane] or { tonumber(flat[i + 1]), member:sub(9, 22) }
     end
     M.entries[at] = entries
   end
@@ -112,7 +113,7 @@ local function count_taken()
   local taken, left, spent = {}, MOST_COUNTED, 0
   M.counted[1] = false
   for _, name in ipairs(call("ZRANGE", keys.QUEUE_NAMES, 0, MOST_COUNTED)) do
-    local ids = call("ZRANGE", queues.key(queues.load(name), states.RUNNING), 0, left)
+    local ids = members.ids(queues.load(name), states.RUNNING, left + 1)
     left = left - 1 - #ids
     spent = left > 0 and count_in(taken, ids, spent) or MOST_SPENT + 1
     if spent > MOST_SPENT then

@@ -70,10 +70,9 @@ function M.of(job, to)
     event = event_of(job, to)
     made[1] = new_job({ url = options.notify, event = event })
   end
-  local letter = to == states.KEPT and states.DONE or to
   local facts
   for _, hook in ipairs(meta.has(meta.HAS_WEBHOOKS) and registry.all() or {}) do
-    if hook.o:find(letter, 1, true) then
+    if hook.o:find(states.name(to), 1, true) then
       facts = facts or constraints.facts(job)
       if constraints.is_match(hook, facts, job) then
         event = event or event_of(job, to)

@@ -7,7 +7,6 @@ local documents = require "jqlua.values.documents"
 local keys = require "jqlua.base.keys"
 local memory = require "jqlua.base.memory"
 local meta = require "jqlua.base.meta"
-local states = require "jqlua.job.states"
 
 local M = {}
 
@@ -17,7 +16,6 @@ local call = redis.call
 local MOST = 20
 local MOST_BYTES = 16384
 local ALL_JOBS = cmsgpack.pack({ name = "*" })
-local ENDS = { done = states.DONE, error = states.ERROR, cancelled = states.CANCELLED, skipped = states.SKIPPED }
 -- A webhook that matches no jobs: its secrets sign what jobs request by `notify`.
 M.OWN = "notify"
 
@@ -29,7 +27,7 @@ local known = {}
 local open = {}
 
 --- All of them, in order of id.
----@return table[] each {i id, u url, g matcher as given, m matcher, o states of ends that it notifies of},
+---@return table[] each {i id, u url, g matcher as given, m matcher, o names of the ends that it notifies of},
 --- read-only
 function M.all()
   if not open[1] then
@@ -84,11 +82,8 @@ function M.parse(spec)
   end
   check.refuse(not spec.url and check.problem("url", check.URL, nil))
   match = match ~= "" and match or ALL_JOBS
-  local letters = ""
-  for _, name in ipairs(spec.on or { "done", "error", "cancelled", "skipped" }) do
-    letters = letters .. ENDS[name]
-  end
-  return { i = spec.id, u = spec.url, g = match, o = letters, m = matcherspec.compile(match) }
+  local ends = table.concat(spec.on or { "cancelled", "done", "error", "skipped" }, " ")
+  return { i = spec.id, u = spec.url, g = match, o = ends, m = matcherspec.compile(match) }
 end
 
 --- Adds a webhook, or replaces the one of its id. Without secrets, the present ones stay.
@@ -128,8 +123,8 @@ function M.document(hook, is_told)
   for secret in M.secrets(hook.i):gmatch("%S+") do
     secrets[#secrets + 1] = secret
   end
-  for letter in (ends and hook.o or ""):gmatch(".") do
-    ends[#ends + 1] = states.name(letter)
+  for name in hook.o:gmatch("%S+") do
+    ends[#ends + 1] = name
   end
   table.sort(ends or {})
   local shown = { id = hook.i, url = hook.u, on = ends, secrets = is_told and secrets or #secrets }

@@ -1,5 +1,6 @@
-"""Bundles ``scripts/*.lua`` and the modules in ``jqlua/`` into a library of Redis functions, and into one
-self-contained chunk per script, for a Redis without functions.
+"""Bundles ``scripts/*.lua`` and the modules in ``jqlua/`` into one self-contained chunk per script.
+
+The operations of a job's life become a library of Redis functions as well.
 
 The same sources give the same bytes, and so the same shas, on any machine.
 ``python -m jqmaster.bundle.build [--clock settable] OUTDIR`` writes the chunks and their ``manifest.json``.
@@ -17,7 +18,8 @@ from pathlib import Path
 from typing import Literal
 
 from jqmaster import __version__
-from jqmaster.bundle.link import link_library, link_script
+from jqmaster.bundle.library import link_library
+from jqmaster.bundle.script import Chunk
 from jqmaster.bundle.source import BuildError, Module, ScriptBody, parse_module, parse_script
 from jqmaster.manifest.manifest import written
 
@@ -149,6 +151,8 @@ class Builder:
         self.root = root
         self.replaced = {"base.clock": "base.clock_settable"} if clock == "settable" else {}
         self.modules: dict[str, Module | None] = {}  # None while it is parsed
+        common = root / "scripts" / "common.txt"
+        self.common = frozenset(common.read_text().split()) if common.is_file() else frozenset()
 
     def scripts(self) -> list[ScriptBody]:
         paths = sorted((self.root / "scripts").glob("*.lua"))
@@ -157,14 +161,17 @@ class Builder:
         return [parse_script(path.stem, _read(path), f"scripts/{path.name}", self.require) for path in paths]
 
     def build(self) -> Bundle:
-        scripts, bundle = self.scripts(), Bundle()
-        for script in scripts:
-            source = f"{SHEBANGS[script.flags]}\n{link_script(script)}"
-            bundle[script.name] = make_script(script.name, source, script.flags)
-        named = link_library(scripts)
-        name = f"jq_{hashlib.sha1(named('jq').encode()).hexdigest()[:8]}"
-        bundle.library = Library(name, named(name), frozenset(bundle))
+        scripts = self.scripts()
+        bundle = Bundle((script.name, self.script(script)) for script in scripts)
+        functions = [script for script in scripts if script.is_function]
+        if functions:
+            named = link_library(functions)
+            name = f"jq_{hashlib.sha1(named('jq').encode()).hexdigest()[:8]}"
+            bundle.library = Library(name, named(name), frozenset(script.name for script in functions))
         return bundle
+
+    def script(self, script: ScriptBody) -> Script:
+        return make_script(script.name, f"{SHEBANGS[script.flags]}\n{Chunk(script, self.common).text()}", script.flags)
 
     def require(self, name: str, file: str, line: int) -> Module:
         if name not in self.modules:

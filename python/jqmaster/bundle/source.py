@@ -62,7 +62,7 @@ class Item:
     @property
     def is_state(self) -> bool:
         """Whether it is a table that begins each call empty."""
-        return not self.is_kept and [getattr(piece, "text", "") for piece in self.pieces] == ["{", "}"]
+        return not self.is_kept and [piece.text for piece in self.pieces if isinstance(piece, Token)] == ["{", "}"]
 
     def __str__(self) -> str:
         return f"{self.module.name}.{self.name}"
@@ -89,10 +89,11 @@ class Module:
 
 @dataclass(eq=False, slots=True)
 class ScriptBody:
-    """``flags``: write, drain or read."""
+    """``flags``: write, drain or read; ``is_function``: it is in the function library, too."""
 
     name: str
     flags: str
+    is_function: bool
     module: Module  # what it requires
     pieces: list[Piece]
 
@@ -220,7 +221,7 @@ def fields_of(source: str, file: str) -> str:
 def parse_script(name: str, source: str, file: str, require: Require) -> ScriptBody:
     """Parse one script. Its own statements stay as they are; only references to modules are resolved."""
     tokens = tokenize(source, file)
-    heads = re.findall(r"(?m)^-- @flags +(write|drain|read)$", tokens[0].before if tokens else "")
+    heads = re.findall(r"(?m)^-- @flags +(write|drain|read)(, function)?$", tokens[0].before if tokens else "")
     if len(heads) != 1:
         raise BuildError(file, 1, "the head needs one line '-- @flags write', 'drain' or 'read'")
     module = Module(name, file)
@@ -229,4 +230,4 @@ def parse_script(name: str, source: str, file: str, require: Require) -> ScriptB
     while required := required_by(tokens[end : end + 5], file, require):
         module.aliases[tokens[end + 1].text] = required
         end += 5
-    return ScriptBody(name, heads[0], module, resolve(tokens[end:], module))
+    return ScriptBody(name, heads[0][0], bool(heads[0][1]), module, resolve(tokens[end:], module))

@@ -7,7 +7,7 @@ import fnmatch
 import sys
 import time
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
@@ -17,9 +17,6 @@ from jqmaster.cli.reach import as_json, connect
 from jqmaster.cli.status import Replies
 from jqmaster.errors import NotFound
 from jqmaster.manifest.contract import Role
-
-if TYPE_CHECKING:
-    from jqmaster.cli.clients import Client
 
 Rows = Iterable[dict[str, Any]]
 Name = Annotated[str | None, Parameter(name="NAME", help="show this one")]
@@ -209,11 +206,6 @@ def _paused_schedules(ids: tuple[str, ...], *, paused: bool) -> Replies:
 # -- workers --------------------------------------------------------------------------------------
 
 
-def every_worker(client: Client) -> list[dict[str, Any]]:
-    """Those that are registered, and those that pull and announce themselves."""
-    return [*client.each("workers"), *client.each("workers", others=True)]
-
-
 def workers_table(found: Rows) -> show.Table:
     now, rows = show.now_ms(), []
     for worker in found:
@@ -238,7 +230,7 @@ def workers(name: Annotated[str | None, option("show those of this id or name")]
     Those that jobs are pushed to are registered, and those of `jqmaster work --register`: jqmaster call worker asks
     them to be quiet or to stop. Others that pull are listed while they announce themselves. Dead ones stay for an hour.
     """
-    found = every_worker(connect())
+    found = list(connect().each("workers"))
     if name is None:
         yield found, workers_table(found)
         return

@@ -62,7 +62,7 @@ def look(client: Client, width: int) -> tuple[list[Text], list[show.Table]]:
     groups = sorted(client.each("failures"), key=lambda group: -group["last_ms"])
     tables = [
         lists.queues_table(queues, is_narrow=width < _WIDE),
-        lists.workers_table(lists.every_worker(client)),
+        lists.workers_table(list(client.each("workers"))),
         lists.limits_table(client.each("constraints", busiest=1)),
         lists.failures_table(groups),
     ]

@@ -145,7 +145,9 @@ class AppWorker:
                 logging.shutdown()
                 sys.stdout.flush()
                 os._exit(code)
-        if not ends_process:
+        if ends_process:
+            signals.ends(code)
+        else:
             signals.over()
         return code
 

@@ -85,10 +85,6 @@ class Channel:
         self._background: set[asyncio.Task[None]] = set()
 
     @property
-    def sleepers(self) -> int:
-        return len(self._sleepers)
-
-    @property
     def connected(self) -> bool:
         """Whether there is a connection, in use or kept for a while."""
         return self._listener is not None and not self._listener.done()

@@ -31,9 +31,8 @@ def in_order(alerts: Iterable[Document]) -> list[Document]:
 
 def verdict(alerts: Sequence[Document]) -> Document:
     """How things stand, as `{level, text}`: `ok`, or the level of the worst, and a sentence. `alerts`: in order."""
-    grave = [alert for alert in alerts if alert["level"] != "note"]
-    if not grave:
+    if not alerts:
         return {"level": "ok", "text": "All is well"}
-    more = len(grave) - 1
+    more = len(alerts) - 1
     others = f". And {more:,} more alert{'s' if more > 1 else ''}" if more else ""
-    return {"level": grave[0]["level"], "text": grave[0]["text"] + others}
+    return {"level": alerts[0]["level"], "text": alerts[0]["text"] + others}

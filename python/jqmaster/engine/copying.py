@@ -6,32 +6,20 @@ The file: one line that says what it is, then the records of ``export``, each be
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import BinaryIO
 
 from redis.asyncio import Redis
 
 from jqmaster.bundle.build import Script
 from jqmaster.bundle.built import builtin
-from jqmaster.engine.engine import Engine, Operations
+from jqmaster.engine.engine import Engine
 from jqmaster.engine.scripts import Form, check_namespace, check_server, install
 
 HEAD = b"JQ namespace 1\n"
 _LENGTH_BYTES = 4
 # Of an import's call: Redis reads all of it before it begins.
 _MOST_RECORDS, _MOST_BYTES = 1000, 1 << 20
-
-
-async def export_records(engine: Operations, count: int = 200) -> AsyncIterator[bytes]:
-    """Every record of the namespace, ``count`` keys or so with each call. What is written meanwhile may be
-    missing, or be there as it was. Raises what ``Engine.call`` does."""
-    cursor = ""
-    while True:
-        cursor, records, _ = await engine.export(cursor, count)
-        for record in records:
-            yield record
-        if not cursor:
-            return
 
 
 async def import_records(

@@ -174,7 +174,6 @@ def checked(status: int, content: bytes) -> bytes:
         code, message, field = refusal["code"], refusal["message"], refusal.get("field")
     except (ValueError, TypeError, KeyError, msgpack.UnpackException):
         code, message, field = "", f"the server answered {status}", None
-
     if code == "VERSION":
         raise version_problem(message)
     if status in (502, 503, 504):

@@ -45,7 +45,7 @@ class HttpConnections:
     def __init__(self, headers: Mapping[str, str]) -> None:
         """`headers` go with each request."""
         self._headers = headers
-        self._idle: deque[tuple[SplitResult, MasterConnection]] = deque(maxlen=MOST_IDLE)
+        self._idle: deque[tuple[SplitResult, MasterConnection]] = deque()
 
     async def request(
         self, method: str, url: str, path: str, body: bytes, headers: Mapping[str, str], *, most_s: float,
@@ -65,6 +65,9 @@ class HttpConnections:
                     connection.close()
             connection.used_at = time.monotonic()
             self._idle.append((place, connection))
+            with suppress(IndexError):  # another thread was quicker
+                while len(self._idle) > MOST_IDLE:
+                    self._idle.popleft()[1].close()
             return HttpResponse(status, content, fields.get("content-type", "").partition(";")[0])
 
     def close(self) -> None:

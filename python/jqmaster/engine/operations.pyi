@@ -422,11 +422,6 @@ class CallsByName(Calling):
         """Lists webhooks, in order of id: all of them, as they are few."""
     async def worker(self, worker: str, request: Literal["quiet", "stop", "resume"]) -> None:
         """Asks a registered worker to be quiet (finish what it has, take no more), to stop, or to resume."""
-    async def workers(
-        self,
-        ids: Sequence[str] | None = ...,
-        others: bool | None = ...,
-        cursor: str | None = ...,
-        count: int | None = ...,
-    ) -> Page:
-        """Documents of registered workers, a page in order of registration; or of the others."""
+    async def workers(self, ids: Sequence[str] | None = ..., cursor: str | None = ..., count: int | None = ...) -> Page:
+        """Documents of workers, a page in order of id: of those that are registered, those that pull and announce
+        themselves, and for an hour those that died."""

@@ -96,17 +96,6 @@ class Changes(TypedDict, total=False):
     """All of it, a map of names where the function has parameters."""
 
 
-class About(TypedDict, total=False):
-    """What a worker says of itself. ``knows``, ``refused``: names of jobs that it has, and that it does not take; at
-    most 100 of each."""
-
-    host: str | None
-    pid: int | None
-    version: str | None
-    knows: Sequence[str] | None
-    refused: Sequence[str] | None
-
-
 class Steps(TypedDict, total=False):
     """Where a listing, or a change of many, goes on, and how far."""
 

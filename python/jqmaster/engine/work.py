@@ -54,16 +54,6 @@ class Operations(CallsByName):
         document = await self.call("grant", id=new.id, digest=new.digest, name=name, roles=roles, **bounds)
         return {**document, "key": new.text}
 
-    async def audit_all(self) -> list[str]:
-        """Every problem ``audit`` finds, from start to end."""
-        found: list[str] = []
-        cursor = ""
-        while True:
-            cursor, problems, _ = await self.audit(cursor=cursor)
-            found += problems
-            if not cursor:
-                return found
-
     # -- bulks: something is done to all jobs that fit a description, however many, in steps
 
     async def carry_on(

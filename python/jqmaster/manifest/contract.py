@@ -109,6 +109,7 @@ class Operation:
     replies: tuple[Reply, ...] = ()
     errors: tuple[Error, ...] = ()
     flags: str = "write"
+    is_function: bool = False
     roles: tuple[str, ...] = ()
     restricted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     is_free: bool = False

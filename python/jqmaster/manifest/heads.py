@@ -104,6 +104,7 @@ def _read(name: str, comment: str) -> Operation:
     tagged: dict[str, list[str]] = {}
     for tag, value in tags:
         tagged.setdefault(tag, []).append(value)
+    flags, _, form = _one(tagged, "flags").partition(", ")
     roles, restricted = _roles(tagged.get("role", []))
     routes = [_matched(_HTTP, "http", value) for value in tagged.get("http", [])]
     own = tuple(map(_argument, tagged.get("param", [])))
@@ -115,7 +116,8 @@ def _read(name: str, comment: str) -> Operation:
         positions=_positions(tagged),
         replies=tuple(_reply(value) for value in tagged.get("reply", [])),
         errors=_errors(_one(tagged, "errors")),
-        flags=_one(tagged, "flags"),
+        flags=flags,
+        is_function=form == "function",
         roles=roles,
         restricted=restricted,
         is_free=_one(tagged, "bound", "") == "any",

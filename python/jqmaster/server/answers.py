@@ -26,8 +26,8 @@ LEAST_RETRY_AFTER_S, MAX_RETRY_AFTER_S = 1.0, 3600.0
 MAX_MESSAGE_BYTES = 65536
 REFUSAL_S = 2.0
 _OUTCOME_FIELDS = (
-    "type", "result", "error", "message", "reason", "should_retry", "retry_in", "group", "finished_at", "move",
-    "resume", "enqueue",
+    "type", "result", "error", "message", "reason", "should_retry", "retry_in", "group", "move", "resume",
+    "enqueue",
 )  # fmt: skip
 
 REFUSED = ("unknown", "busy", "unreachable")

@@ -121,9 +121,8 @@ class Figures:
         look.count = self._done.count if self._done else None
         look.constraints = await self._list(self._engine.constraints, busiest=0)
         look.schedules = await self._list(self._engine.schedules)
-        for others in (None, True):
-            workers = await self._engine.workers(count=_MOST_WORKERS, others=others)
-            look.workers += [worker for worker in workers.documents if worker["state"] != "gone"]
+        workers = await self._engine.workers(count=_MOST_WORKERS)
+        look.workers = [worker for worker in workers.documents if worker["state"] != "gone"]
         running = await self._engine.jobs({"status": "running"}, brief=True, count=_MOST_RUNNING)
         look.running = running.documents
         look.marks = (await self._engine.marks(count=_MOST_MARKS)).documents

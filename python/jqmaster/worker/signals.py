@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -29,6 +30,8 @@ class Signals:
         self._pid = os.getpid()
         self._end = threading.Timer(grace_s + LEAVE_S, self._end_now)
         self._end.daemon = True
+        self._code = 0
+        self._is_told = False
         self._is_over = False
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -46,6 +49,12 @@ class Signals:
                     raise
                 log.error("ignored an exception that a job left behind: %r", error)
 
+    def ends(self, code: int) -> None:
+        """The worker has stopped, and the process ends with `code`: in time, whatever threads and exit handlers are
+        left."""
+        self._code = code
+        self._begin_end()
+
     def over(self) -> None:
         """The worker has stopped: the process may go on, and is what it was."""
         self._is_over = True
@@ -56,14 +65,20 @@ class Signals:
 
     def _hear(self, number: int, _frame: FrameType | None) -> None:
         # Python calls it in the main thread, also in the middle of a job that blocks the loop.
-        if self._end.is_alive():
+        if self._is_told:
             os._exit(128 + number)
-        self._end.start()
-        self._loop.call_soon_threadsafe(self._stop)
+        self._is_told = True
+        self._begin_end()
+        with suppress(RuntimeError):  # the loop is closed: the worker has stopped
+            self._loop.call_soon_threadsafe(self._stop)
+
+    def _begin_end(self) -> None:
+        if self._end.ident is None:
+            self._end.start()
 
     def _end_now(self) -> None:
         log.error("the worker could not stop in time, and ends now; leases of its jobs run out")
-        os._exit(0)
+        os._exit(self._code)
 
     def _forget(self) -> None:
         # In a process that a job forked: its signals are its own.

@@ -102,21 +102,3 @@ describe("a partition of a cluster", function()
     assert.are.equal(id, jq:call("assign", { master = "m" })[2])
   end)
 end)
-
-describe("a queue's route", function()
-  local jq = space.each()
-
-  it("is a setting that only queues have", function()
-    local function route(value)
-      return msgpack.unpack(jq:call("queue", { name = "a", set = { route = value } })).settings.route
-    end
-    assert.are.equal("queue", route("queue"))
-    assert.are.equal("argument.to.id", route("argument.to.id"))
-    assert.are.equal("argument", route("argument"))
-    for _, wrong in ipairs({ "name", "customer", 7, "argument." }) do
-      jq:refuses("INVALID set.route: expected a path", "queue", { name = "a", set = { route = wrong } })
-    end
-    jq:refuses("INVALID set.route: unknown", "config", { set = { route = "queue" } })
-    assert.is_nil(msgpack.unpack(jq:call("queue", { name = "a", unset = { "route" } })).settings)
-  end)
-end)

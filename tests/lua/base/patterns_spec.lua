@@ -19,21 +19,6 @@ describe("picking over many queues", function()
     error("there is always more")
   end
 
-  describe("a pattern", function()
-    it("finds a better job that came into a queue in its middle", function()
-      jq:enqueue_all({ name = "a", priority = 5 }, { name = "b", priority = 6 })
-      local better = jq:enqueue({ name = "b", priority = 1 })
-      assert.are.equal(better, jq:take("*").id)
-    end)
-    it("finds what came into a paused queue before it was resumed", function()
-      jq:queue({ name = "a", paused = true })
-      local ids = jq:enqueue_all({ name = "a", priority = -1 }, "b")
-      assert.are.same({ ids[2] }, jq:pick_ids("*"))
-      jq:queue({ name = "a", paused = false })
-      assert.are.same({ ids[1] }, jq:pick_ids("*"))
-    end)
-  end)
-
   describe("1200 queues that exist already #once", function()
     local ids
     before_each(function()
@@ -73,39 +58,6 @@ describe("picking over many queues", function()
     end)
     it("are taken in order by a new pattern", function()
       assert.are.same(in_order(), pick_all({ queues = "q*", count = 1000 }))
-    end)
-    it("may change while they are indexed", function()
-      jq:pick("q*")
-      jq:cancel(ids[7])
-      local first = jq:enqueue({ name = "q0001", priority = -9 })
-      local last = jq:enqueue({ name = "q1199", priority = -8 })
-      local new = jq:enqueue({ name = "q9999", priority = -7 })
-      jq:queue({ name = "q0014", paused = true })
-      assert.are.same({ first, last, new, ids[21] }, { unpack(pick_all({ queues = "q*", count = 1000 }), 1,
-        4) })
-    end)
-    it("that were drained by name cost a pick no more than some steps at a time", function()
-      local names = {}
-      for i = 1, 1190 do
-        names[#names + 1] = string.format("q%04d", i)
-        if #names == 100 or i == 1190 then
-          jq:start({ queues = names, count = 1000 })
-          names = {}
-        end
-      end
-      assert.are.equal(10, #pick_all({ queues = "*", count = 100 }))
-    end)
-    it("leave a master's workers waiting for no more than the building", function()
-      jq:register({ url = "http://w/", queues = "q*", max_jobs = 1 })
-      local jobs
-      for _ = 1, 5 do
-        jobs = jq:assign()
-        if jobs[1] then
-          break
-        end
-        assert.are.equal(0, jobs.next_ms)
-      end
-      assert.are.equal(in_order()[1], jobs[1].id)
     end)
   end)
 

@@ -54,15 +54,6 @@ describe("a call that finds much to do #once", function()
       jq = space.new()
       assert.is_true(2 * moved({ tags = TAGS }) < plain)
     end)
-    it("units of constraints", function()
-      local plain = moved({})
-      jq:close()
-      jq = space.new()
-      for i = 1, 10 do
-        jq:constrain({ id = "c" .. i, concurrency = 1000 }, { name = "a" })
-      end
-      assert.is_true(2 * moved({}) < plain)
-    end)
   end)
   it("makes the jobs of schedules in many calls", function()
     for i = 1, 200 do
@@ -71,14 +62,6 @@ describe("a call that finds much to do #once", function()
     jq:pass(3600)
     assert.is_true(settle_bounded() > 3)
     assert.are.same({ queued = 200 }, jq:counts("a"))
-  end)
-  it("leaves a part of what it may cost to those who pick", function()
-    jq:enqueue_many({ name = "a", tags = TAGS, delay = 10 }, 1000)
-    local id = jq:enqueue({ name = "b" })
-    jq:pass(10)
-    local jobs = jq:pick("b*")
-    assert.are.same({ id }, space.ids(jobs))
-    assert.are.equal(0, jobs.next_ms)
   end)
   it("gives fewer jobs of many queues than were asked for, and all of them in the end", function()
     local specs = {}
@@ -119,20 +102,6 @@ describe("a call that finds much to do #once", function()
       assert.is_true(#sizes > 2 and sizes[1] < 15)
       local _, brief_sizes = list({ count = 1000, brief = true })
       assert.are.same({ 30 }, brief_sizes)
-    end)
-    it("queues ends its pages early", function()
-      local specs = {}
-      for i = 1, 500 do
-        specs[i] = { name = "a", queue = "q" .. i }
-      end
-      jq:enqueue_all(unpack(specs))
-      local count, cursor, pages = 0, nil, 0
-      repeat
-        local reply = jq:call("queues", { count = 1000, cursor = cursor })
-        count, cursor, pages = count + #reply - 1, reply[1], pages + 1
-      until cursor == ""
-      assert.are.equal(500, count)
-      assert.is_true(pages > 2)
     end)
   end)
 

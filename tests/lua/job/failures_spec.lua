@@ -35,32 +35,6 @@ describe("failures", function()
     return id
   end
 
-  it("say of each group how many, from when to when, and the last", function()
-    fail("g", "first")
-    jq:pass(1)
-    fail("h", "other")
-    jq:pass(1)
-    local id = fail("g", "last")
-    assert.are.same({
-      { group = "g", count = 2, first_ms = space.START_MS, last_ms = space.START_MS + 2000, id = id, message = "last" },
-      { group = "h", count = 1, first_ms = space.START_MS + 1000, last_ms = space.START_MS + 1000,
-        id = jq:get(id) and failures()[2].id, message = "other" },
-    }, (failures()))
-  end)
-  it("come in pages in order of group", function()
-    for _, group in ipairs({ "c", "a", "d", "b" }) do
-      fail(group)
-    end
-    local groups, cursor = {}, nil
-    repeat
-      local documents
-      documents, cursor = failures({ cursor = cursor, count = 3 })
-      for _, document in ipairs(documents) do
-        groups[#groups + 1] = document.group
-      end
-    until cursor == ""
-    assert.are.same({ "a", "b", "c", "d" }, groups)
-  end)
   it("end with retry and with discard", function()
     local ids = { fail("g"), fail("g"), fail("h") }
     jq:call("retry", { ids = { ids[1] } })
@@ -69,27 +43,6 @@ describe("failures", function()
     assert.are.same({ h = 1 }, counts())
   end)
   describe("of a time", function()
-    local function parts(spec)
-      local found = {}
-      for i, document in ipairs((failures(spec))) do
-        found[i] = document.counts
-      end
-      return found
-    end
-
-    it("are counted in each part of it", function()
-      for _, second in ipairs({ 0, 0, 1, 4, 5 }) do
-        jq:set_clock(space.START_MS + second * 1000)
-        fail("g")
-      end
-      fail("h")
-      local spec = { steps = 3, from_ms = space.START_MS, to_ms = space.START_MS + 5000 }
-      assert.are.same({ { 3, 0, 1 }, { 0, 0, 0 } }, parts(spec))
-      spec.to_ms = spec.to_ms + 1
-      assert.are.same({ { 3, 0, 2 }, { 0, 0, 1 } }, parts(spec))
-      spec.steps, spec.group = 1, "h"
-      assert.are.same({ { 1 } }, parts(spec))
-    end)
     it("say what the newest are: names, queues, and values that several have", function()
       local function fail_one(name, argument)
         jq:enqueue({ name = name, queue = "q", max_retry = 0 }, argument)

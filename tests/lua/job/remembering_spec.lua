@@ -74,12 +74,6 @@ describe("what a library remembers", function()
     assert.are.equal(2, #jq:pick({ queues = "a", count = 10 }))
   end)
 
-  it("has bounds, beyond which it is begun anew", function()
-    for i = 1, 600 do
-      life({ name = "a", queue = "q" .. i % 300, priority = i })
-    end
-    life({ name = "a" })
-  end)
   it("takes no more memory, however many wishes there are", function()
     local function memory_after(first, last)
       for i = first, last do

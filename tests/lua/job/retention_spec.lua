@@ -42,16 +42,6 @@ describe("retention", function()
     return found
   end
 
-  local function keys_of(id)
-    local found = 0
-    for _, key in ipairs(jq:keys()) do
-      if key:find(id, 1, true) then
-        found = found + 1
-      end
-    end
-    return found
-  end
-
   for state in pairs(ENDS) do
     describe("of " .. state .. " jobs", function()
       it("keeps as many as the limit says, the newest", function()
@@ -60,15 +50,6 @@ describe("retention", function()
         settle()
         assert.are.same({ 8, 9, 10 }, kept(ids))
       end)
-      for _, setting in ipairs({ "_ttl", "_max" }) do
-        it("drops them at once when " .. state .. setting .. " is 0", function()
-          jq:set({ [state .. setting] = 0 })
-          local ids = ended(state, 1)
-          assert.is_nil(jq:get(ids[1]))
-          assert.are.equal(0, keys_of(ids[1]))
-          assert.are.same({}, jq:counts("a"))
-        end)
-      end
       it("drops thousands in bounded steps #once", function()
         jq:set({ [state .. "_ttl"] = 100 })
         local ids = jq:enqueue_many({ name = "a" }, 1000)
@@ -87,20 +68,6 @@ describe("retention", function()
     end)
   end
 
-  it("reaches a thousand queues after a change of settings #once", function()
-    local ids = {}
-    for i = 1, 250 do
-      ids[i] = ended("done", 1, "q" .. i)[1]
-    end
-    jq:set({ done_ttl = 0 })
-    jq:pass(6)
-    local steps = 0
-    while jq:tick(100) == 0 do
-      steps = steps + 1
-    end
-    assert.is_true(steps >= 2)
-    assert.are.same({}, kept(ids))
-  end)
   describe("of kept results", function()
     local function kept_result()
       jq:enqueue({ name = "a", keep_result = true })

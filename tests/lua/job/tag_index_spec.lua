@@ -1,5 +1,3 @@
-local listing = require "support.listing"
-local msgpack = require "support.msgpack"
 local space = require "support.space"
 
 describe("tags", function()
@@ -18,33 +16,7 @@ describe("tags", function()
   local function tagged(...)
     return jq:enqueue({ name = "a", tags = { ... } })
   end
-  it("are kept through the whole life of a job, and its end", function()
-    local id = tagged("t")
-    jq:fail(jq:take("a"))
-    jq:pass(2)
-    jq:release(jq:take("a"), 5)
-    jq:pass(5)
-    jq:succeed(jq:take("a"))
-    assert.are.equal("t=1", (tags()))
-    assert.are.same({ id }, listing.ids(jq, { tag = "t" }))
-  end)
-
   describe("are gone with the job", function()
-    it("when it is not kept at all, whichever way it ended", function()
-      jq:set({ done_max = 0, error_max = 0, cancelled_max = 0 })
-      tagged("t")
-      jq:succeed(jq:take("a"))
-      assert.are.equal("", (tags()))
-      jq:enqueue({ name = "a", tags = { "t" }, max_retry = 0 })
-      jq:fail(jq:take("a"))
-      assert.are.equal("", (tags()))
-      jq:cancel(tagged("t"))
-      assert.are.equal("", (tags()))
-      jq:enqueue({ name = "a", tags = { "t" }, expires_in = 1 })
-      jq:pass(1)
-      jq:settle()
-      assert.are.equal("", (tags()))
-    end)
     it("when there are too many", function()
       jq:set({ done_max = 1 })
       for i = 1, 3 do
@@ -59,15 +31,6 @@ describe("tags", function()
     end)
   end)
 
-  it("are those of the call that was not refused", function()
-    tagged("t")
-    jq:refuses("INVALID jobs[1].", "enqueue", { name = "a", tags = { "u" } }, msgpack.NIL,
-      { name = "a", tags = { "v", "v" } }, msgpack.NIL)
-    jq:queue({ name = "full", max_waiting = 1 })
-    jq:refuses("FULL jobs[1].queue", "enqueue", { name = "full", tags = { "u" } }, msgpack.NIL,
-      { name = "full", tags = { "u" } }, msgpack.NIL)
-    assert.are.equal("t=1", (tags()))
-  end)
   it("leave the queue as quick as it was: jobs without tags still take the plain path", function()
     jq:enqueue("a")
     local function life()

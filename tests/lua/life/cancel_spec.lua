@@ -2,18 +2,6 @@ local space = require "support.space"
 
 describe("cancel", function()
   local jq = space.each()
-  describe("when cancel_running is off", function()
-    before_each(function()
-      jq:set({ cancel_running = false })
-    end)
-  end)
-
-  it("cancels nothing when one id is wrong", function()
-    local id = jq:enqueue("a")
-    jq:refuses("INVALID ids[1]", "cancel", { ids = { id, "x" } })
-    assert.are.equal("queued", jq:status(id))
-  end)
-
   describe("with atomic", function()
     local function cancel(ids, more)
       return space.with({ ids = ids, atomic = true }, more)

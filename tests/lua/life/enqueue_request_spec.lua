@@ -8,11 +8,6 @@ describe("enqueue", function()
   local jq = space.each()
 
   describe("request", function()
-    it("tells two batches apart that have the same bytes in a row", function()
-      jq:call("enqueue", { request = "r" }, { name = "a" }, "\195\195")
-      jq:refuses("CONFLICT request", "enqueue", { request = "r" }, { name = "a" }, "\195", { name = "a" },
-        "\195")
-    end)
     it("is remembered for request_ttl", function()
       local function enqueue()
         return jq:call("enqueue", { request = "r" }, { name = "a" }, NIL)[1]

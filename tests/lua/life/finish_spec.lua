@@ -1,16 +1,10 @@
-local msgpack = require "support.msgpack"
 local space = require "support.space"
-
-local NIL = msgpack.NIL
 
 describe("finish", function()
   local jq = space.each()
   local function taken(spec)
     jq:enqueue(spec or "a")
     return jq:take("a")
-  end
-  local function outcome(job, more)
-    return space.with({ id = job.id, token = job.token, type = "success" }, more)
   end
 
   describe("a success", function()
@@ -67,17 +61,6 @@ describe("finish", function()
     end)
   end)
 
-  describe("finished_at", function()
-    for _, text in ipairs({ "2026-01-31T12:00Z", "2024-02-29T23:59:60Z", "2026-01-31t12:00:00z",
-      "2026-01-31 12:00:00,5-0330", "2000-02-29T00:00:00+00:00" }) do
-      it("may be " .. text, function()
-        local job = taken()
-        jq:succeed(job, NIL, { finished_at = text })
-        assert.are.equal(text, jq:get(job.id).finished_at)
-      end)
-    end
-  end)
-
   describe("repeated", function()
     it("by the attempt before the one that runs is known, by one before that it is lost", function()
       local id = jq:enqueue({ name = "a", retry_base = 0 })
@@ -87,26 +70,6 @@ describe("finish", function()
       jq:fail(second)
       assert.are.equal(id, jq:take("a").id)
       assert.are.same({ "retrying", "LOST" }, { jq:fail(second), jq:fail(first) })
-    end)
-    it("a failure gives the same answer when the next attempt runs already", function()
-      local job = taken({ name = "a", retry_base = 0 })
-      jq:fail(job)
-      jq:take("a")
-      assert.are.equal("retrying", jq:unchanged(function()
-        return jq:fail(job)
-      end))
-    end)
-    it("a failure as a success is LOST", function()
-      local job = taken()
-      jq:fail(job)
-      assert.are.equal("LOST", jq:unchanged(function()
-        return jq:succeed(job)
-      end))
-    end)
-    it("as success and failure in one call, the first counts", function()
-      local job = taken()
-      assert.are.same({ "done", "LOST" },
-        jq:call("finish", { worker = "w" }, outcome(job), NIL, outcome(job, { type = "failure" }), NIL))
     end)
   end)
 end)

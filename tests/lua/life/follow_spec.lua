@@ -25,18 +25,6 @@ describe("what follows a success", function()
   end)
 
   describe("enqueueing", function()
-    it("goes together with moving on, other outcomes, and a pick", function()
-      jq:enqueue_all("a", "a")
-      local jobs = jq:pick({ queues = "a", count = 2 })
-      local pick = { queues = { "b", "c" }, order = "ordered", count = 3 }
-      local reply = jq:call("finish", { worker = "worker", pick = pick },
-        { id = jobs[1].id, token = jobs[1].token, type = "success", enqueue = 1, move = { name = "c" } }, "\5",
-        { name = "b" }, "\6", { id = jobs[2].id, token = jobs[2].token, type = "failure" }, msgpack.NIL)
-      assert.are.same({ "queued", "retrying" }, { reply[1][1], reply[2] })
-      local picked = space.picked(reply, 3)
-      assert.are.same({ reply[1][2], jobs[1].id }, space.ids(picked))
-      assert.are.same({ "\6", "\5" }, { picked[1].blob, picked[2].blob })
-    end)
     describe("with a pick of one queue", function()
       local function finish_and_pick(job, ...)
         local reply = jq:call("finish", { worker = "worker", pick = { queues = "b" } },

@@ -9,10 +9,9 @@ describe("an attempt that waits for others", function()
   end
   --- Waits for as many children as there are specs.
   ---@return string|table answer
-  local function resume(job, more, specs, blob, finished_at)
+  local function resume(job, more, specs, blob)
     local said = {
       id = job.id, token = job.token, type = "success", resume = more, enqueue = specs and #specs,
-      finished_at = finished_at,
     }
     local parts = {}
     for i, spec in ipairs(specs or {}) do
@@ -27,30 +26,6 @@ describe("an attempt that waits for others", function()
     return answer[1], answer[2], answer[4]
   end
 
-  it("is blocked until they are done, and then runs again", function()
-    local job = started()
-    local state, first, second = two(job)
-    assert.are.equal("blocked", state)
-    local waits_for = jq:get(job.id).waits_for
-    assert.are.same({ first, second }, waits_for)
-    assert.are.same({ blocked = 1 }, jq:counts("a"))
-    jq:succeed(jq:take("b"), "\1")
-    assert.are.same({}, jq:pick_ids("a"))
-    jq:succeed(jq:take("b"), "\2")
-    local again = jq:take("a")
-    assert.are.same({ job.id, 2, 0, "\5", { first, second } },
-      { again.id, again.attempt, again.retry_count, again.blob, again.depends })
-    assert.are.same({ "done", "\1" }, jq:call("result", first))
-    assert.are.equal("done", jq:succeed(again))
-  end)
-  it("is ready at once when nothing is left to wait for", function()
-    local other = started("a")
-    jq:succeed(other)
-    local job = started()
-    assert.are.equal("queued", resume(job, { depends = { other.id } }))
-    local again = jq:take("a")
-    assert.are.same({ job.id, { other.id } }, { again.id, again.depends })
-  end)
   it("depends on these instead of those before", function()
     local before = jq:enqueue({ name = "b", keep_result = true })
     jq:queue({ name = "b", set = { result_ttl = 10 } })
@@ -93,16 +68,6 @@ describe("an attempt that waits for others", function()
     job = started({ name = "a", unique = "k" })
     answer = resume(job, { depends = { 0 } }, { { name = "a", unique = "k" } })
     assert.are.same({ "error", job.id, 0 }, answer)
-  end)
-  it("that others wait for may wait for jobs that wait", function()
-    local job = started()
-    local after = jq:enqueue({ name = "c", depends = { job.id } })
-    local answer = resume(job, { depends = { 1 } }, { { name = "b" }, { name = "b", depends = { 0 } } })
-    assert.are.same({ "blocked", "blocked" }, { answer[1], jq:status(answer[4]) })
-    jq:succeed(jq:take("b"))
-    jq:succeed(jq:take("b"))
-    jq:succeed(jq:take("a"))
-    assert.are.equal(after, jq:take("c").id)
   end)
   it("repeats with the answer of now, and enqueues nothing twice", function()
     local job = started()
@@ -147,24 +112,5 @@ describe("an attempt that waits for others", function()
     resume(job, { depends = { other.id } })
     assert.are.equal(0, jq:constraint("s").running)
     assert.are.equal(first, jq:start_one("a").id)
-  end)
-  it("may read the result of one that ends in the same call", function()
-    jq:set({ result_grace = 0, done_ttl = 0 })
-    local other, job = started({ name = "a", keep_result = true }), started()
-    jq:call("finish", { worker = "worker" }, { id = other.id, token = other.token, type = "success" }, "\7",
-      { id = job.id, token = job.token, type = "success", resume = { depends = { other.id } } }, msgpack.NIL)
-    for _ = 1, 2 do
-      assert.are.equal("done", jq:call("result", other.id)[1])
-    end
-  end)
-  it("goes together with a pick, which takes what it waits for", function()
-    local job = started()
-    local reply = jq:call("finish", { worker = "worker", pick = { queues = "b" } },
-      { id = job.id, token = job.token, type = "success", enqueue = 1, resume = { depends = { 0 } } }, msgpack.NIL,
-      { name = "b" }, "\6")
-    local picked = jq:note(space.picked(reply, 2))
-    assert.are.same({ "blocked", reply[1][2], "\6" }, { reply[1][1], picked[1].id, picked[1].blob })
-    jq:succeed(picked[1])
-    assert.are.equal(job.id, jq:take("a").id)
   end)
 end)

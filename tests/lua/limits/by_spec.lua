@@ -9,16 +9,6 @@ describe("a constraint with concurrency", function()
   local limit = limits.at_once(jq)
 
   describe("with by", function()
-    local EXT = msgpack.raw("\212\1a")
-
-    --- All but the last argument belong to one key: one of them starts, and the last one beside it.
-    local function share(by, one, other)
-      limit(1, nil, { by = by })
-      local ids = jq:enqueue_each("a", one, other)
-      local started = jq:start_ids("a")
-      return #started == 1 and started[1] == ids[1]
-    end
-
     it("gives each value room of its own", function()
       limit(2, nil, { by = "argument.customer" })
       local ids = jq:enqueue_each("a", { customer = 1 }, { customer = 1 }, { customer = 2 }, { customer = 1 },
@@ -50,44 +40,6 @@ describe("a constraint with concurrency", function()
         assert.are.same({ ids[i] }, space.ids(jobs))
       end
     end)
-
-    local raw = msgpack.raw
-    for what, pair in pairs({
-      ["an integer and the same as a float"] = { 1, raw("\203\63\240\0\0\0\0\0\0") },
-      ["an integer in one byte and in nine"] = { 5, raw("\207\0\0\0\0\0\0\0\5") },
-      ["a float in four bytes and in eight"] = { raw("\202\63\192\0\0"), raw("\203\63\248\0\0\0\0\0\0") },
-      ["0.0 and -0.0"] = { 0, raw("\203\128\0\0\0\0\0\0\0") },
-      ["2^53 + 1, signed and unsigned"] = { raw("\207\0\32\0\0\0\0\0\1"), raw("\211\0\32\0\0\0\0\0\1") },
-      ["2^63 and the same as a float"] = { raw("\207\128\0\0\0\0\0\0\0"), raw("\203\67\224\0\0\0\0\0\0") },
-      ["a text with a short and a long header"] = { "ab", raw("\219\0\0\0\2ab") },
-      ["equal binary data, however long the header"] = { raw("\196\2ab"), raw("\198\0\0\0\2ab") },
-    }) do
-      it("finds the same value in " .. what, function()
-        assert.is_true(share("argument.v", { v = pair[1] }, { v = pair[2] }))
-      end)
-    end
-    for what, pair in pairs({
-      ["a number and its text"] = { 1, "1" },
-      ["a text and binary data"] = { "a", msgpack.bin("a") },
-      ["binary data and ext"] = { msgpack.bin("a"), EXT },
-      ["ext of different bytes"] = { EXT, raw("\212\1b") },
-      ["true and 1"] = { true, 1 },
-      ["an empty text and nil"] = { "", raw("\192") },
-      ["2^53 and 2^53 + 1"] = { raw("\207\0\32\0\0\0\0\0\0"), raw("\207\0\32\0\0\0\0\0\1") },
-      ["2^64 - 1 and 2^64 - 2"] = { raw("\207\255\255\255\255\255\255\255\255"),
-        raw("\207\255\255\255\255\255\255\255\254") },
-      ["2^64 - 1 and -1"] = { raw("\207\255\255\255\255\255\255\255\255"), -1 },
-      ["0.1 in four bytes and in eight"] = { raw("\202\61\204\204\205"), 0.1 },
-      ["texts that differ in their 65th byte"] = { ("x"):rep(64) .. "a", ("x"):rep(64) .. "b" },
-      ["a long text and what stands for it"] = { ("x"):rep(65), "sha1:" .. ("x"):rep(40) },
-      ["an array and its first element"] = { { 1 }, 1 },
-    }) do
-      it("keeps apart " .. what, function()
-        assert.is_false(share("argument.v", { v = pair[1] }, { v = pair[2] }))
-        assert.are.equal(2, jq:constraint("c").running)
-      end)
-    end
-
     it("reads the value at enqueueing as it was given, whatever it costs to read", function()
       limit(1, nil, { by = "argument.deep" })
       local deep = ("\145"):rep(20000) .. "\1"

@@ -84,21 +84,5 @@ describe("constraints", function()
       local listed = msgpack.unpack(reply[2])
       assert.is_true(listed.looked >= 1000 and listed.looked < one.looked and #reply == 3)
     end)
-    it("no more lanes than may be looked at, and says so #once", function()
-      jq:constrain({ id = "c", concurrency = 1 }, { name = "a" })
-      jq:constrain({ id = "d", by = "argument.v", concurrency = 1 }, { name = "a" })
-      for first = 1, 1500, 500 do
-        local arguments = {}
-        for i = 1, 500 do
-          arguments[i] = { v = first + i }
-        end
-        jq:enqueue_each("a", unpack(arguments))
-      end
-      for _ = 1, 20 do
-        jq:start("a")
-      end
-      local document = jq:constraint("c")
-      assert.are.same({ 1000, 1000, true }, { document.lanes, document.held, document.more })
-    end)
   end)
 end)

@@ -1,5 +1,4 @@
 -- Keys that are closed by hand: by the script `hold`, and by giving jobs back with `release`.
-local msgpack = require "support.msgpack"
 local space = require "support.space"
 
 describe("a key held by hand", function()
@@ -39,20 +38,6 @@ describe("a key held by hand", function()
       jq:pass(5)
       assert.are.same({ ids[1], ids[3] }, jq:start_ids("a"))
     end)
-    for what, value in pairs({
-      ["a text"] = "x", ["a float that is an integer"] = msgpack.raw("\203\64\20\0\0\0\0\0\0"), ["true"] = true,
-      ["a big integer"] = msgpack.raw("\207\255\255\255\255\255\255\255\254"), ["a long text"] = ("x"):rep(10000),
-      ["nil"] = msgpack.raw("\192"),
-    }) do
-      it("of " .. what .. " as value", function()
-        constrain({ by = "argument.v" })
-        jq:enqueue_each("a", { v = value })
-        jq:hold("c", 5, value)
-        assert.are.same({}, jq:start_ids("a"))
-        jq:hold("c", 0, value)
-        assert.are.equal(1, #jq:start("a"))
-      end)
-    end
     it("wakes a sleeper when it opens early", function()
       constrain()
       jq:enqueue("a")

@@ -7,23 +7,6 @@ describe("a constraint with rate", function()
 
   local limit, enqueue, starts_at = limits.in_time(jq)
 
-  describe("lets", function()
-    it("each start count for its own period", function()
-      limit({ limit = 3, period = 10 })
-      enqueue(20)
-      for _, second in ipairs({ 0, 4, 8 }) do
-        jq:set_clock(space.START_MS + second * 1000)
-        assert.are.equal(1, #jq:start({ queues = "a", count = 1 }))
-      end
-      assert.are.same({ 0, 1, 0, 1, 0, 1, 0, 1 }, starts_at(9.999, 10, 13.999, 14, 17.999, 18, 19.999, 20))
-    end)
-    it("one start in a millisecond", function()
-      limit({ limit = 1, period = 0.001 })
-      enqueue(4)
-      assert.are.same({ 1, 0, 1, 1 }, starts_at(0, 0, 0.001, 0.002))
-    end)
-  end)
-
   it("counts a start until its period is over, also of a job that ended", function()
     limit({ limit = 1, period = 10 })
     enqueue(2)
@@ -53,11 +36,5 @@ describe("a constraint with rate", function()
       jq:settle()
       assert.is_true(jq:start("a").next_ms > 3600000) -- when the records of done jobs go
     end)
-  end)
-
-  it("of one start in a short period spaces starts evenly", function()
-    limit({ limit = 1, period = 2 })
-    enqueue(9)
-    assert.are.same({ 1, 0, 1, 0, 1, 1 }, starts_at(0, 1.999, 2, 3.999, 4, 6))
   end)
 end)

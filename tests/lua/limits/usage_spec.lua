@@ -50,14 +50,6 @@ describe("usage", function()
     return jq:call("usage", { id = "c" })[2]
   end
 
-  for what, value in pairs({
-    ["text"] = "abc", ["an empty text"] = "", ["text of 64 bytes"] = ("x"):rep(64), ["0"] = 0, ["true"] = true,
-    ["a negative integer"] = -7, ["2^53 - 1"] = 9007199254740991, ["a float"] = 1.25, ["0.1"] = 0.1, ["false"] = false,
-  }) do
-    it("shows " .. what .. " as it is", function()
-      assert.are.same({ by = value, running = 1, lanes = 0, held = 0 }, msgpack.unpack(shown(msgpack.pack(value))))
-    end)
-  end
   -- What no double holds is looked at as bytes.
   for what, value in pairs({
     ["2^53 + 1"] = "\207\0\32\0\0\0\0\0\1", ["2^64 - 1"] = "\207\255\255\255\255\255\255\255\255",

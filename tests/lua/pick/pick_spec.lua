@@ -3,22 +3,10 @@ local msgpack = require "support.msgpack"
 local server = require "support.server"
 local space = require "support.space"
 
-local NIL = msgpack.NIL
-
 describe("pick", function()
   local jq = space.each()
 
   describe("a job that is picked", function()
-    it("comes with its document and its argument", function()
-      local id = jq:enqueue({ name = "mail", queue = "slow", priority = -3, timeout = 2.5 }, "\163abc")
-      local reply = jq:call("pick", { worker = "w", queues = "slow" })
-      local document = msgpack.unpack(reply[2])
-      assert.is_truthy(document.token:find("^1%-%x%x%x%x%x%x%x%x%x%x%x%x$"))
-      assert.are.same({ id = id, token = document.token, name = "mail", queue = "slow", priority = -3, attempt = 1,
-        retry_count = 0, timeout = 2.5 }, document)
-      assert.are.equal("\163abc", reply[3])
-      assert.are.equal(3, #reply)
-    end)
     it("has a document of any number of members", function()
       -- More than workers are told of today: all that a job can have.
       local source, changed = server.source("settable", "pick"):gsub('"max_runtime", ',
@@ -51,6 +39,10 @@ describe("pick", function()
         priority = -2147483648 }, { name = "a", priority = 2147483646 })
       assert.are.same({ ids[2], ids[3], ids[1] }, jq:pick_ids({ queues = "a", count = 4 }))
     end)
+    it("is by age where priorities are equal, whatever the queues", function()
+      local ids = jq:enqueue_all("b", "c", "a", "b", "a", "c")
+      assert.are.same(ids, jq:pick_ids({ queues = "*", count = 6 }))
+    end)
     it("takes the entries in turn", function()
       local ids = jq:enqueue_all("a", "a", "a", "b", "b")
       local picked = {}
@@ -59,24 +51,5 @@ describe("pick", function()
       end
       assert.are.same({ ids[1], ids[4], ids[2], ids[5], ids[3] }, picked)
     end)
-  end)
-
-  describe("count", function()
-    it("of 1000 may come from many queues", function()
-      for i = 1, 40 do
-        jq:enqueue_many({ name = "q" .. i }, 30)
-      end
-      local picked = jq:pick_ids({ queues = "*", count = 1000 })
-      assert.are.equal(1000, #picked)
-      for i = 2, 1000 do
-        assert.is_true(picked[i - 1] < picked[i])
-      end
-    end)
-  end)
-
-  it("takes nothing when it is refused", function()
-    jq:enqueue("a", NIL)
-    jq:refuses("INVALID count", "pick", { worker = "w", queues = "a", count = -1 })
-    assert.are.same({ queued = 1 }, jq:counts("a"))
   end)
 end)

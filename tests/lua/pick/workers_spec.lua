@@ -8,7 +8,8 @@ describe("workers", function()
     local reply = jq:call("workers", spec or {})
     local found = {}
     for i = 2, #reply do
-      found[i - 1] = msgpack.unpack(reply[i]).id
+      local worker = msgpack.unpack(reply[i])
+      found[#found + 1] = worker.state ~= "gone" and worker.id or nil
     end
     return found, reply[1]
   end

@@ -34,26 +34,6 @@ describe("events", function()
     return shown
   end
 
-  it("tell the life of a job", function()
-    local id = jq:enqueue({ name = "mail", queue = "out" })
-    jq:pass(1)
-    local job = jq:take("out")
-    jq:pass(1)
-    jq:succeed(job)
-    local now = space.START_MS
-    assert.are.same({
-      { id = id, name = "mail", queue = "out", state = "queued", attempt = 0, worker = "", time_ms = now },
-      {
-        id = id, name = "mail", queue = "out", state = "running", from = "queued", attempt = 1, worker = "worker",
-        time_ms = now + 1000,
-      },
-      {
-        id = id, name = "mail", queue = "out", state = "done", from = "running", attempt = 1, worker = "worker",
-        time_ms = now + 2000,
-      },
-    }, stream())
-    assert.are.same({ ">queued", "queued>running", "running>done" }, changes())
-  end)
   it("say nothing of what clients cannot see", function()
     jq:enqueue({ name = "a", keep_result = true })
     jq:succeed(jq:take("a"))

@@ -13,7 +13,7 @@ describe("stats", function()
 
   local stats = counted_in(jq)
   local documents, one = stats.documents, stats.one
-  local counts, counted, log_size, fold = stats.counts, stats.counted, stats.log_size, stats.fold
+  local counted, fold = stats.counted, stats.fold
 
   local PATHS = {
     { "jobs of their queue's name", "a", "a" },
@@ -38,20 +38,6 @@ describe("stats", function()
         return space.with({ name = name, queue = queue }, more)
       end
 
-      it("counts a life, with its wait and its run", function()
-        jq:enqueue(spec())
-        jq:pass(2)
-        local job = jq:take(queue)
-        jq:pass(5)
-        jq:succeed(job)
-        local document = one(of_hour())
-        assert.are.same({ enqueued = 1, done = 1 }, counts(document))
-        assert.are.equal(START_MS + HOUR_MS, document.begin_ms)
-        assert.are.same({ 1, 2000, 0, 2000, 2000 }, { document.wait.count, document.wait.mean,
-          document.wait.deviation, document.wait.min, document.wait.max })
-        assert.are.same({ 1, 5000, 0, 5000, 5000 }, { document.run.count, document.run.mean, document.run.deviation,
-          document.run.min, document.run.max })
-      end)
       it("knows the shortest and the longest of all minutes", function()
         for _, seconds in ipairs({ 5, 2, 9, 4 }) do
           jq:enqueue(spec())
@@ -94,58 +80,9 @@ describe("stats", function()
         jq:cancel(ids[2])
         counted({ enqueued = 2, cancelled = 2 }, of_hour())
       end)
-      it("says the same before and after the log is folded #once", function()
-        local expected = { enqueued = 0, done = 0 }
-        local folds = 0
-        for _ = 1, 400 do
-          local before = log_size()
-          jq:enqueue(spec())
-          jq:pass(0.003)
-          jq:succeed(jq:take(queue))
-          expected.enqueued, expected.done = expected.enqueued + 1, expected.done + 1
-          folds = folds + (log_size() < before and 1 or 0)
-          if log_size() < before or math.random(50) == 1 then
-            counted(expected, of_hour())
-            assert.are.equal(expected.done, one(of_hour()).wait.count)
-          end
-          assert.is_true(log_size() < 9000)
-        end
-        assert.is_true(folds >= 2)
-        counted(expected, of_hour({ by = "day", from_ms = START_MS + DAY_MS }) and of_hour())
-      end)
     end)
   end
 
-  describe("of several queues and names", function()
-    before_each(function()
-      jq:enqueue_all("a", "b", { name = "b", queue = "a" }, { name = "b", queue = "a" }, { name = "c", queue = "a" },
-        { name = "a", queue = "b" })
-    end)
-  end)
-
-  it("tells minutes, hours and days apart, and from when to when", function()
-    for _, at_ms in ipairs({ 0, MINUTE_MS - 1, MINUTE_MS, HOUR_MS - 1, HOUR_MS, DAY_MS }) do
-      jq:set_clock(START_MS + at_ms)
-      jq:enqueue("a")
-    end
-    local function found(spec)
-      local list = {}
-      for i, document in ipairs(documents(spec)) do
-        list[i] = { document.begin_ms - START_MS, document.enqueued }
-      end
-      return list
-    end
-    jq:set_clock(START_MS + HOUR_MS)
-    assert.are.same({ { 0, 2 }, { MINUTE_MS, 1 }, { 59 * MINUTE_MS, 1 }, { HOUR_MS, 1 } },
-      found({ by = "minute", to_ms = START_MS + 2 * HOUR_MS }))
-    assert.are.same({ { 0, 4 }, { HOUR_MS, 1 }, { DAY_MS, 1 } }, found({ by = "hour" }))
-    assert.are.same({ { 0, 5 }, { DAY_MS, 1 } }, found({ by = "day" }))
-    assert.are.same({ { HOUR_MS, 1 } }, found({ from_ms = START_MS + 1, to_ms = START_MS + HOUR_MS + 1 }))
-    assert.are.same({}, found({ from_ms = START_MS + 1, to_ms = START_MS + HOUR_MS }))
-    local none = { count = 0, mean = 0, deviation = 0, min = 0, max = 0, p50 = 0, p90 = 0, p95 = 0, p99 = 0 }
-    assert.are.same(none, documents({ by = "day", brief = true })[1].run)
-    assert.are.same(space.with(none, { histogram = {} }), documents({ by = "minute" })[1].run)
-  end)
   it("knows mean and deviation exactly, percentiles to a fifth", function()
     math.randomseed(3)
     local sum, squares, all = 0, 0, {}

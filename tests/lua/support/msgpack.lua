@@ -26,8 +26,6 @@ function M.raw(bytes)
 end
 
 M.NIL = "\192"
-M.INFINITY = M.raw("\203\127\240\0\0\0\0\0\0")
-M.MINUS_INFINITY = M.raw("\203\255\240\0\0\0\0\0\0")
 M.NAN = M.raw("\203\127\248\0\0\0\0\0\0")
 
 --- Text as MessagePack's bin, which specs refuse.

@@ -19,7 +19,6 @@ end
 M.START_MS = 1700000000000
 M.TAIL = NUMBER and ("%02x"):format(NUMBER) or "" -- of ids
 M.UNKNOWN_ID = "0000000000abcd" .. M.TAIL
-M.NEVER_GIVEN = "ffffffffffffff" .. M.TAIL
 M.UNKNOWN_WORKER = "w0000000000abcd" .. M.TAIL
 
 local counter = 0

@@ -186,7 +186,7 @@ function Space:worker(id)
   local reply = self:call("workers", { count = 1000 })
   for i = 2, #reply do
     local document = msgpack.unpack(reply[i])
-    if document.id == id then
+    if document.id == id and document.state ~= "gone" then
       return document
     end
   end

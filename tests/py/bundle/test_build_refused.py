@@ -19,20 +19,14 @@ def module(body: str) -> str:
 NEITHER = "at the top level of a module stand functions and single values"
 REFUSED_MODULES = {
     "several values": ("local x, y = 1, 2", f"jqlua/m.lua:2: {NEITHER}"),
-    "method": ("function M:f() end", f"jqlua/m.lua:2: {NEITHER}"),
     "loop": ("for i = 1, 2 do end", "jqlua/m.lua:2: 'for' cannot begin a statement of a module"),
     "twice": ("local x = 1\nlocal x = 2", "jqlua/m.lua:3: 'x' is defined twice"),
     "assignment": ("local n = 0\nfunction M.f()\n  n = n + 1\nend", "jqlua/m.lua:4: 'n' is assigned to"),
-    "assignment in a list": (
-        "M.n = 0\nfunction M.f()\n  local t = {}\n  t.x, M.n = 1, 2\nend",
-        "m.lua:5: 'n' is assigned",
-    ),
     "M as a value": ("function M.f() return M end", "jqlua/m.lua:2: module jqlua.m has no ''"),
     "unknown module": (
         'local x = require "jqlua.nothing"',
         "jqlua/m.lua:2: there is no module jqlua.nothing",
     ),
-    "other module": ('local x = require "socket"', "jqlua/m.lua:2: require only as"),
     "require inside": ('function M.f() return require "jqlua.m" end', "jqlua/m.lua:2: require only as"),
     "each other": ("function M.f() return M.g() end\nfunction M.g() return M.f() end", "m.f -> m.g -> m.f"),
     "open string": ('local x = "abc', "jqlua/m.lua:2: not Lua"),
@@ -54,14 +48,8 @@ class TestRefused:
         "script, expected",
         [
             ("-- @flags none\nreturn 1", "op.lua:1: the head needs one line"),
-            ("local x = 1 -- @flags write\nreturn x", "op.lua:1: the head needs one line"),
             ("-- @flags write\n" + HEAD + "return m.g()", "op.lua:3: module jqlua.m has no 'g'"),
-            ("-- @flags write\n" + HEAD + "m.f = 1\nreturn 1", "op.lua:3: 'f' is assigned to"),
             ("-- @flags write\nlocal x = 1\n" + HEAD + "return 1", "op.lua:3: require only as"),
-            (
-                '-- @flags write\nlocal x = require "jqlua.y"\nreturn 1',
-                "op.lua:2: there is no module jqlua.y",
-            ),
         ],
     )
     def test_a_script(self, tmp_path: Path, script: str, expected: str) -> None:

@@ -137,14 +137,17 @@ def test_it_carries_built_scripts_and_apis_but_no_sources(installed: Installed, 
     assert files >= {path.relative_to(here) for path in (here / "ui").rglob("*.*") if path.suffix != ".md"}
 
 
+PROGRAM = "from jqmaster import JQ\njq = JQ()\n@jq.job\ndef double(number): return 2 * number\n"
+
+
 def test_it_serves_with_a_redis_of_its_own_and_its_worker_works(installed: Installed, tmp_path: Path) -> None:
-    (tmp_path / "tasks.py").write_text("FUNCTIONS = {'double': lambda argument: 2 * argument}\n")
+    (tmp_path / "tasks.py").write_text(PROGRAM)
     master = installed.started("jqmaster", "serve", "--port", "0", cwd=tmp_path)
     worker = None
     try:
         assert master.stdout
         url = master.stdout.readline().split()[-1]
-        worker = installed.started("jqmaster", "work", "tasks:FUNCTIONS", "--url", url, cwd=tmp_path)
+        worker = installed.started("jqmaster", "work", "tasks:jq", "--url", url, cwd=tmp_path)
         assert JQ(url).enqueue("double", 21).result(timeout=60) == 42
         assert (tmp_path / "var").is_dir()
     finally:
@@ -234,7 +237,7 @@ def test_the_extra_for_workers_brings_what_works(
 @pytest.mark.parametrize(
     ("command", "extras", "missing", "extra"),
     [
-        ("work app:FUNCTIONS", "bare", "cyclopts", "worker"),
+        ("work app:jq", "bare", "cyclopts", "worker"),
         ("queues", "bare", "cyclopts", "cli"),
         ("serve", "for_people", "hypercorn", "server"),
     ],
@@ -242,14 +245,8 @@ def test_the_extra_for_workers_brings_what_works(
 def test_a_command_names_the_extra_it_needs(
     command: str, extras: str, missing: str, extra: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    (tmp_path / "app.py").write_text("FUNCTIONS = {'double': lambda argument: 2 * argument}\n")
+    (tmp_path / "app.py").write_text(PROGRAM)
     process = request.getfixturevalue(extras).started("jqmaster", *command.split(), cwd=tmp_path)
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 1
     assert output.endswith(f"needs {missing}: pip install 'jqmaster[{extra}]'\n") and output.count("\n") == 1, output
-
-
-def test_a_program_is_told_which_extra_it_needs(bare: Installed, tmp_path: Path) -> None:
-    said = "from jqmaster import JQ, JQError\ntry: JQ().new_job('send', {1, 2})\nexcept JQError as e: print(e)"
-    output = bare.run("python", "-c", said, cwd=tmp_path)
-    assert output.endswith("needs msgspec: pip install 'jqmaster[worker]'\n") and output.count("\n") == 1

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import redis as blocking
 
 import jqmaster
 from cli_support import Said, call
@@ -66,35 +65,18 @@ def test_bash_completes(line: list[str], offered: list[str], tmp_path: Path, cal
     assert ended.stdout.split() == offered, ended.stderr
 
 
-def test_load_prints_what_it_loaded(redis_url: str, namespace: str) -> None:
-    ended = run("load", JQ_REDIS=redis_url, JQ_NAMESPACE=namespace)
-    assert ended.returncode == 0, ended.stderr
-    shas = {line.split()[1]: line.split()[0] for line in ended.stdout.splitlines()[:-1]}
-    with blocking.Redis.from_url(redis_url, decode_responses=True) as client:
-        assert client.hget(f"{namespace}:manifest", "enqueue") == shas["enqueue"]
-        assert all(client.hexists(client.hget(f"{namespace}:manifest", "sources"), sha) for sha in shas.values())
-        library = client.hget(f"{namespace}:manifest", "library")
-        assert f" of the scripts and of the functions {library} is in " in ended.stdout
-    again = run("load", "--redis", redis_url, "--namespace", namespace, "--form", "scripts")
-    assert again.returncode == 0 and " of the scripts is in " in again.stdout
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
         (["fly"], 2, "fly"),
         (["load"], 2, "give --redis URL, or JQ_REDIS"),
-        (["queues", "--url", "http://127.0.0.1:1", "--namespace", "{a}"], 2, "namespace {a} applies to Redis only"),
         (["import", "/nowhere/file", "--redis", "unix:///x"], 1, "/nowhere/file"),
         (["load", "--redis", "unix:///nowhere/redis.sock"], 4, "/nowhere/redis.sock"),
         (["work", "nowhere:X", "--url", "http://x"], 2, "nowhere"),
         (["work", "os:sep", "--url", "http://x"], 2, "expected a JQ object"),
-        (["work", "os:sep", "--url", "http://x", "--concurrency", "0"], 2, "Must be >= 1"),
         (["work", "os:sep", "--url", "http://x", "--queues", "a,,b"], 2, "expected names with commas between"),
         (["work", "os:sep", "--url", "http://x", "--redis", "unix:///x"], 2, "--url or --redis, not both"),
         (["enque", "a"], 2, 'Did you mean "enqueue"?'),
-        (["find", "a"], 2, 'Did you mean "jobs"?'),
-        (["queues", "paus", "a"], 2, "unexpected argument: a"),
         (["jobs", "--queu", "a"], 2, "Did you mean --queue?"),
         (["work", "a:b", "c:d"], 2, "unexpected argument: c:d\nSee jqmaster work --help"),
     ],

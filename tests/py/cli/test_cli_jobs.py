@@ -54,13 +54,6 @@ def test_each_line_is_a_job(cli_: Cli) -> None:
     assert refused.code == 2 and "line 2" in refused.err and cli_.ok("jobs", "--queue", "b", "--ids").out == ""
 
 
-def test_a_duplicate_is_told(cli_: Cli) -> None:
-    first = cli_.ok("enqueue", "a", "--unique", "k", "--json").document
-    second = cli_.ok("enqueue", "a", "--unique", "k", "--json").document
-    assert first["created"] and second == {"id": first["id"], "created": False}
-    assert "duplicate" in cli_.ok("enqueue", "a", "--unique", "k").err
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
@@ -152,15 +145,6 @@ def test_why_tells_holds_costs_and_rates_apart() -> None:
     ]  # fmt: skip
 
 
-def test_history_is_a_timeline(cli_: Cli) -> None:
-    job_id = cli_.ok("enqueue", "a", "--max-retry", "0").out.strip()
-    work(cli_, "a", fails="Boom: bad luck")
-    lines = cli_.ok("job", "--history", job_id).out.splitlines()
-    assert "enqueued" in lines[-3] and "failed" in lines[-1] and "Boom: bad luck" in lines[-1]
-    events = cli_.ok("job", "--history", job_id, "--json").document["events"]
-    assert [one["event"] for one in events] == ["enqueued", "started", "failed"]
-
-
 def test_failures_and_what_can_be_done_with_them(cli_: Cli) -> None:
     assert cli_.ok("failures").out == "no job has failed for good\n"
     ids = [cli_.ok("enqueue", "a", "--max-retry", "0").out.strip() for _ in range(3)]
@@ -204,19 +188,6 @@ def test_one_that_cannot_be_changed_does_not_stop_the_others(cli_: Cli) -> None:
     assert answers.code == 3 and answers.documents == [
         {"id": NOBODY, "answer": "NOTFOUND"}, {"id": running, "answer": "queued"},
     ]  # fmt: skip
-
-
-def test_jobs_fit_the_terminal_and_ids_are_all(cli_: Cli) -> None:
-    for number in range(2):
-        cli_.ok("enqueue", f"a.name.that.is.rather.long.for.a.table.{number}", "--queue", "q" * 60)
-    lines = cli_.ok("jobs").out.splitlines()
-    assert max(len(line) for line in lines) <= 80 and "…" in lines[1]
-    assert cli_.ok("jobs", "--limit", "1").out.splitlines()[-1].startswith("… and more")
-    assert [one["name"][-1] for one in cli_.ok("jobs", "--newest", "--json").documents] == ["1", "0"]
-    cli_.ok("enqueue", "a", "-", "--lines", stdin="1\n" * 30)
-    assert len(cli_.ok("jobs", "--ids").out.split()) == 32
-    some = cli_.ok("jobs", "--ids", "--limit", "5")
-    assert len(some.out.split()) == 5 and "stopped after 5; there are more" in some.err
 
 
 def test_jobs_are_found_by_a_line_or_by_options(cli_: Cli) -> None:

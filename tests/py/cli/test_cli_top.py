@@ -99,18 +99,6 @@ def test_it_fits_24_rows_of_80_columns(top: Terminal) -> None:
     assert any("w1" in line for line in lines)
 
 
-def test_the_screen_is_as_it_was(top: Terminal) -> None:
-    top.until("kind.29")
-    top.press("\x03")
-    assert top.end() == 0 and top.text.endswith("\x1b[?1049l")
-
-
-def test_what_cannot_be_reached_is_said_before_the_screen_is_taken() -> None:
-    terminal = Terminal(24, 80, "top", "--redis", "unix:///nowhere.sock")
-    assert terminal.end() == 4
-    assert "/nowhere.sock" in terminal.text and "\x1b[?1049h" not in terminal.text
-
-
 @pytest.mark.parametrize(("answer", "code", "left"), [("y\n", 0, 0), ("\n", 1, 30)])
 async def test_other_commands_ask_on_a_terminal(
     filled: Engine, redis_url: str, answer: str, code: int, left: int

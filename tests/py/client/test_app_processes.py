@@ -7,7 +7,6 @@ import gc
 import os
 import pickle
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 
@@ -15,16 +14,6 @@ from app_support import transport, working
 from jqmaster import JQ
 from parts import eventually
 from servers import RedisServer
-
-
-def test_many_threads_share_one_object(jq: JQ) -> None:
-    @jq.job
-    def double(a: int) -> int:
-        return 2 * a
-
-    with working(jq, concurrency=32), ThreadPoolExecutor(32) as threads:
-        results = threads.map(lambda number: double.enqueue(number).result(timeout=60), range(200))
-        assert list(results) == [2 * number for number in range(200)]
 
 
 def test_waiting_threads_have_a_connection_each_as_long_as_they_wait(fresh_server: RedisServer, namespace: str) -> None:
@@ -76,10 +65,6 @@ def test_an_object_that_is_dropped_leaves_no_connection(fresh_server: RedisServe
     with fresh_server.client() as redis:
         while len(redis.client_list()) > 1:
             assert len(redis.client_list()) < 10
-
-
-def _in_child(url: str, namespace: str, ids: Any) -> None:
-    ids.put(JQ(url, namespace=namespace).enqueue("child").id)
 
 
 def test_a_forked_process_makes_connections_of_its_own(jq: JQ) -> None:

@@ -154,9 +154,6 @@ def test_a_lifespan(jq: JQ) -> None:
     assert seen == ["open", "close"]
 
 
-# -- logs -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("says", ["progress", "checkpoint"])
 def test_a_thread_learns_at_what_it_says_that_its_job_was_cancelled(says: str, jq: JQ) -> None:
     begun, ended = threading.Event(), queue.SimpleQueue[BaseException]()

@@ -115,7 +115,6 @@ WRONG: list[tuple[str, Callable[[JQ, Any], object], type[Exception]]] = [
     ("a map of conditions", lambda jq, f: jq.limit("mail", id="x", concurrency=1), TypeError),
     ("a limit 'mail' already", lambda jq, f: [jq.limit(f, concurrency=1) for _ in range(2)], ValueError),
 ]  # fmt: skip
-RATE = {"limit": 5, "period": 1}
 
 
 @pytest.mark.parametrize(("said", "declares", "kind"), WRONG, ids=[f"{n} {said}" for n, (said, *_) in enumerate(WRONG)])

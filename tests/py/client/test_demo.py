@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-import runpy
 import signal
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -44,21 +42,3 @@ def test_ctrl_c_stops_all_it_started() -> None:
         demo.signal(signal.SIGINT)
         assert demo.ends() == 130
     assert left_over() == before
-
-
-def test_it_finds_what_is_wrong() -> None:
-    check_limit = runpy.run_path(str(EXAMPLES / "demo.py"))["check_limit"]
-
-    def reports(customer: str, count: int, at_once: int) -> list[dict[str, Any]]:
-        return [
-            {"argument": {"customer": customer}, "attempt": 1, "created_ms": 0}
-            | {"started_ms": at // at_once * 1000, "ended_ms": at // at_once * 1000 + 1000}
-            for at in range(count)
-        ]
-
-    assert list(check_limit(reports("globex", 40, 4) + reports("x", 4, 4))) == []
-    assert list(check_limit(reports("globex", 40, 5) + reports("x", 4, 4))) == [
-        "globex had 5 reports running at once, 4 are allowed"
-    ]
-    [unfair] = check_limit(reports("globex", 40, 4) + reports("x", 40, 4))
-    assert unfair.startswith("others waited up to 9.00 s")

@@ -68,6 +68,7 @@ def test_curl(master: MasterProcess) -> None:
     [held_by] = explained["constraints"]
     assert (explained["held"], held_by["by"], held_by["open"]) == (True, "acme", False)
     [key] = usage["keys"]
+    [schedule] = schedule["schedules"]
     assert (key["by"], key["running"], key["held"]) == ("acme", 0, 1)
     assert key["opens_ms"] == held_by["opens_ms"]
     assert [moment / 60_000 % 1440 for moment in schedule["next"]] == [7 * 60 + 30] * 2
@@ -202,5 +203,7 @@ def test_every_example_is_run_here() -> None:
     assert names == {
         "hello.py", "tasks.py", "enqueue.py", "direct.py", "any_worker.py", "limits.py", "curl.sh",
         "unique.py", "fan.py", "pipeline.py", "schedules.py", "failures.py", "progress.py",
-        "sealing.py", "storing.py", "checks.py",  # the last by tests/protocol/worker.py
+        "sealing.py", "storing.py",
+        "checks.py",  # by tests/protocol/worker.py
+        "demo.py",  # by test_demo
     }  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app_support import jq, working
-from jqmaster import JQ, JobCancelled, JobError, JobSkipped, Progress, ResumeAfter, current_job
+from jqmaster import JQ, JobCancelled, JobError, JobSkipped, Progress
 from jqmaster.errors import Invalid
 
 __all__ = ["jq"]
@@ -151,21 +151,3 @@ def test_a_flow_of_very_many(jq: JQ) -> None:
 
 
 # -- a job that runs again when others have ended ----------------------------------------------------------------
-
-
-def test_a_job_lets_go_of_its_worker_until_its_children_have_ended(jq: JQ) -> None:
-    does = Functions(jq)
-
-    @jq.job(retry_base=0.001)
-    def fan_out(to: int) -> int:
-        if not current_job.get().depends:
-            raise ResumeAfter([does.add.job(n, 1) for n in range(to)])
-        return sum(jq.dependency_results())
-
-    handle = fan_out.enqueue(3)
-    assert jq.burst(concurrency=1) == 5
-    assert handle.result(timeout=60) == 6
-    document = handle.document()
-    assert (document["attempt"], document["retry_count"], len(document["depends"])) == (2, 0, 3)
-    events = jq.operations.history(handle.id)["events"]
-    assert [event["event"] for event in events] == ["enqueued", "started", "blocked", "started", "done"]

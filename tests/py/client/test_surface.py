@@ -9,10 +9,9 @@ import msgpack
 import pytest
 
 from jqmaster import JQ, Handle, Task
-from jqmaster.engine.engine import Engine
 from jqmaster.engine.http import checked
 from jqmaster.errors import Conflict, Full, Internal, Invalid, JQError, Lost, NotFound, Unavailable, Version
-from surface_support import Call, call, jq, own, put, run, server
+from surface_support import Call, call, jq, own, put, server
 
 __all__ = ["call", "jq", "own", "server"]
 
@@ -45,35 +44,11 @@ def test_no_method_that_asks_is_without_its_twin() -> None:
     assert [(kind, name) for kind, name in asking if name[:1] != "a" or not hasattr(kind, name[1:])] == []
 
 
-async def test_changing_a_job(jq: JQ, call: Call, own: Engine) -> None:
+async def test_changing_a_job(jq: JQ, call: Call) -> None:
     [job] = await put(jq)
     assert await call("change", of=job, priority=-2, argument=None, delay=timedelta(seconds=50)) == "scheduled"
     shown = await call("document", of=job)
     assert (shown["priority"], shown["argument"]) == (-2, None)
-    assert await call("change", of=job, delay=0, queue="b") == "queued"
-    await own.pick("w", "b")
-    with pytest.raises(Conflict, match="only the tags"):
-        await call("change", of=job, priority=1)
-    assert await call("call", "kick", [job.id], delay=100) == ["scheduled"]
-    with pytest.raises(Invalid, match="queue"):
-        await call("change", of=job, queue="*")
-
-
-async def test_what_failed_is_retried_or_removed(jq: JQ, call: Call, own: Engine) -> None:
-    jobs = await put(jq, 5, max_retry=0)
-    for _ in jobs:
-        await run(own, "a", type="failure", group="G", message="no")
-    [group] = await call("each", "failures")
-    assert (group["group"], group["count"], group["id"]) == ("G", 5, jobs[-1].id)
-    await call("retry", of=jobs[0])
-    with pytest.raises(Conflict):
-        await call("retry", of=jobs[0])
-    await call("retry", of=jobs[1], queue="b")
-    assert await call("retry_where", queue="a", group="G", to="c") == 3
-    assert [(await call("document", of=job))["queue"] for job in jobs] == ["a", "b", "c", "c", "c"]
-    assert await call("call", "discard", [jobs[0].id]) == ["queued"]
-    assert await call("discard_where", queue="c", status=["queued", "error"]) == 3
-    assert [job["id"] for job in await call("jobs")] == [jobs[1].id]
 
 
 async def test_operations_by_their_names(jq: JQ, call: Call) -> None:

@@ -38,13 +38,6 @@ async def test_the_queues_route_comes_first(jq: Cluster) -> None:
     assert places(await add(jq, {}, argument={"customer": 1})) == {home_of("", 6)}
 
 
-async def test_a_route_is_forgotten_when_the_queue_is_changed(jq: Cluster) -> None:
-    await jq.queue("a", set={"route": "queue"})
-    await add(jq, {})
-    await jq.queue("a", unset=["route"])
-    assert len(places([job for _ in range(60) for job in await add(jq, {})])) == 6
-
-
 async def test_then_comes_the_unique_key(jq: Cluster) -> None:
     [job] = await add(jq, {"unique": "k"})
     assert places([job]) == {home_of("k", 6)}
@@ -53,12 +46,6 @@ async def test_then_comes_the_unique_key(jq: Cluster) -> None:
     assert await jq.free("k") == job
     with pytest.raises(NotFound):
         await jq.free("k")
-
-
-async def test_then_the_first_dependency(jq: Cluster) -> None:
-    for _ in range(6):
-        [parent] = await add(jq, {})
-        assert places(await add(jq, {"depends": [parent]})) == places([parent])
 
 
 async def test_jobs_of_a_call_of_which_some_are_linked_stay_together(jq: Cluster) -> None:
@@ -100,13 +87,6 @@ async def test_jobs_are_asked_for_wherever_they_are(jq: Cluster) -> None:
     assert refused.value.path == "ids[3]"
     with pytest.raises(Invalid, match="several partitions"):
         await jq.cancel(ids, atomic=True)
-
-
-async def test_the_place_of_what_is_wrong_is_that_in_the_call(jq: Cluster) -> None:
-    keys = {home_of(f"k{number}", 6): f"k{number}" for number in range(100)}
-    with pytest.raises(Invalid) as refused:
-        await add(jq, {"unique": keys[0]}, {"unique": keys[1]}, {"unique": keys[0], "priority": "high"})
-    assert refused.value.path == "jobs[2].priority"
 
 
 async def test_all_that_fit_are_done_partition_by_partition(jq: Cluster) -> None:
@@ -160,15 +140,6 @@ async def test_what_follows_a_job_is_where_it_was(jq: Cluster) -> None:
     follow = [({"name": "b", "unique": "other"}, NIL), ({"name": "b", "depends": [0]}, NIL)]
     finished = await jq.finish("w", [({"id": job.id, "token": job.token, "type": "success"}, NIL, follow)])
     assert places([enqueued.id for enqueued in finished.enqueued[0]]) == places([job_id])
-
-
-async def test_a_pick_that_is_repeated_gives_the_same_jobs(jq: Cluster) -> None:
-    for _ in range(30):
-        await add(jq, {})
-    first = await jq.pick("w", "a", 2, request="again")
-    for _ in range(5):
-        await jq.pick("w", "a", 1)
-    assert await jq.pick("w", "a", 2, request="again") == first
 
 
 async def test_a_call_that_goes_to_no_cluster_is_refused_as_everywhere(jq: Cluster) -> None:

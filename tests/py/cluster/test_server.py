@@ -11,10 +11,10 @@ import aiohttp
 import pytest
 
 from jqmaster.cluster.cluster import Cluster
-from jqmaster.cluster.names import home_of, number_of
+from jqmaster.cluster.names import home_of
 from jqmaster.server.server import ServeOptions, Server
-from parts import answers, eventually, until, worker
-from test_jobs import NIL, add, places
+from parts import answers, until, worker
+from test_jobs import add, places
 from topologies import Cluster as RedisCluster
 
 KEYS = {home_of(f"k{number}", 6): f"k{number}" for number in range(200)}
@@ -80,19 +80,6 @@ async def test_a_job_that_is_refused_touches_none_that_comes_with_it(http: aioht
     assert (await send(http, "GET", "/queues?names=a"))["queues"][0]["queued"] == 24
 
 
-async def test_a_bulk_goes_through_all_partitions(http: aiohttp.ClientSession, jq: Cluster) -> None:
-    for key in KEYS.values():
-        await add(jq, {"unique": key}, {}, {})
-    bulk = await send(http, "POST", "/bulk", {"what": "cancel", "where": {"queue": "a"}})
-    await eventually(lambda: _has_ended(http, bulk["id"]))
-    assert (await send(http, "GET", "/queues?names=a"))["queues"][0]["cancelled"] == 18
-
-
-async def _has_ended(http: aiohttp.ClientSession, bulk: str) -> bool:
-    [document] = [one for one in (await send(http, "GET", "/bulks"))["bulks"] if one["id"] == bulk]
-    return bool(document.get("ended_ms"))
-
-
 async def test_long_polls_and_ends(http: aiohttp.ClientSession, jq: Cluster) -> None:
     polls = [
         asyncio.create_task(send(http, "POST", "/pick", {"worker": f"w{n}", "queues": ["a"], "timeout": 30}))
@@ -108,22 +95,3 @@ async def test_long_polls_and_ends(http: aiohttp.ClientSession, jq: Cluster) -> 
     await send(http, "POST", "/done", {"outcomes": outcomes}, **{"worker-id": "w0"})
     await asyncio.wait_for(asyncio.gather(*ends), 20)
     assert await send(http, "GET", f"/job/{ids[4]}/result") == 1
-
-
-async def test_one_job_is_followed_where_it_is(http: aiohttp.ClientSession, jq: Cluster) -> None:
-    [job] = await add(jq, {"unique": KEYS[4]})
-    assert number_of(job, 6) == 4
-
-    async def follow() -> list[str]:
-        states = []
-        async with http.get(f"/job/{job}/events", headers={"accept": "text/event-stream"}) as response:
-            async for line in response.content:
-                if line.startswith(b"data: "):
-                    states.append(json.loads(line[6:])["state"])
-        return states
-
-    following = asyncio.create_task(follow())
-    await asyncio.sleep(0.5)
-    [picked] = (await jq.pick("w", "a")).jobs
-    await jq.finish("w", [({"id": picked.id, "token": picked.token, "type": "success"}, NIL)])
-    assert (await asyncio.wait_for(following, 20))[-1] == "done"

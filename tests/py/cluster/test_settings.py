@@ -11,6 +11,7 @@ from jqmaster.cluster.merging import statistics
 from jqmaster.cluster.names import home_of
 from jqmaster.engine.calling import pack
 from jqmaster.errors import Invalid, NotFound, Unavailable
+from parts import audit_all
 from test_jobs import NIL, add, places
 
 
@@ -97,16 +98,6 @@ async def test_a_limit_too_small_to_divide_is_refused_with_what_to_do(jq: Cluste
     assert await jq.differences() == []
 
 
-async def test_a_limit_by_the_route_is_exact(jq: Cluster) -> None:
-    await jq.queue("a", set={"route": "argument.customer"})
-    shown = await jq.constrain("c", {"queue": "a"}, by=["name", "argument.customer"], concurrency=1)
-    assert "shared" not in shown
-    for customer in range(10):
-        for _ in range(3):
-            await add(jq, {}, argument={"customer": customer})
-    assert len(await start(jq)) == 10
-
-
 @pytest.mark.parametrize(
     ("routes", "match", "by", "is_exact"),
     [
@@ -157,15 +148,6 @@ async def test_a_schedule_is_in_one_partition(jq: Cluster) -> None:
         await jq.unschedule("s")
     with pytest.raises(NotFound):
         await jq.raw("schedule", pack({"id": "s", "run": True}))
-
-
-async def test_a_schedule_is_where_its_jobs_belong(jq: Cluster) -> None:
-    for route in ("queue", "argument.x"):
-        await jq.queue("a", set={"route": route})
-        await jq.schedule("s", job={"name": "a"}, argument=pack({"x": "k"}), every=3600)
-        job, _ = await jq.raw("schedule", pack({"id": "s", "run": True}))
-        assert places([job.decode()]) == {home_of("a" if route == "queue" else "k", 6)}
-        assert len((await jq.schedules()).documents) == 1
 
 
 # -- listings --------------------------------------------------------------------------------------------------------
@@ -251,9 +233,9 @@ async def test_the_trail_tells_once_what_is_set_everywhere(jq: Cluster) -> None:
 async def test_the_audit_goes_through_all_partitions(jq: Cluster) -> None:
     for _ in range(12):
         await add(jq, {})
-    assert await jq.audit_all() == []
+    assert await audit_all(jq) == []
     engine = jq.engines[3]
     await engine.redis.zadd(f"{engine.namespace}:q:a", {"00000000000001" + "03": 0})
-    assert all(problem.startswith("partition 3: ") for problem in await jq.audit_all())
-    assert await jq.audit_all()
+    assert all(problem.startswith("partition 3: ") for problem in await audit_all(jq))
+    assert await audit_all(jq)
     assert await jq.tick() == (await jq.tick())

@@ -18,7 +18,7 @@ from jqmaster.cluster.names import home_of, number_of
 from jqmaster.cluster.opening import Opened
 from jqmaster.worker.sources import RedisSource
 from jqmaster.worker.worker import Worker
-from parts import eventually, until
+from parts import audit_all, eventually, until
 from test_jobs import add
 from topologies import Cluster as RedisCluster
 
@@ -57,21 +57,6 @@ async def test_the_library_takes_it_for_a_namespace(nodes: RedisCluster, name: s
     await working
     await double.aenqueue(1)
     assert await jq.aburst() >= 1
-
-
-def test_plain_calls(nodes: RedisCluster, name: str) -> None:
-    jq = JQ(nodes.url, namespace=name)
-
-    @jq.job(keep_result=True)
-    def double(number: int) -> int:
-        return number * 2
-
-    handles = [double.enqueue(number) for number in range(10)]
-    assert jq.burst() == 10
-    assert [handle.result(timeout=10) for handle in handles] == [2 * number for number in range(10)]
-    assert jq.operations.queue("double", set={"route": "queue"})["done"] == 10
-    assert [queue["name"] for queue in jq.each("queues")] == ["double"]
-    jq.close()
 
 
 async def test_one_that_sleeps_is_woken_in_each_partition(nodes: RedisCluster, name: str, jq: Cluster) -> None:
@@ -195,7 +180,7 @@ async def test_a_slot_moves_under_load_and_no_job_is_lost_or_runs_twice(
         await eventually(lambda: len(ran) == len(enqueued))
     assert set(ran.values()) == {1}
     assert {number_of(job, 6) for job in enqueued} == set(range(6))
-    assert await jq.audit_all() == []
+    assert await audit_all(jq) == []
 
 
 def _int(number: int) -> bytes:

@@ -101,13 +101,6 @@ def whole_cluster() -> Iterator[Cluster]:
         yield servers
 
 
-async def test_a_cluster_is_followed_through_a_planned_failover(whole_cluster: Cluster) -> None:
-    owner = whole_cluster.owner(NAMESPACE)
-    replica = whole_cluster.replica_of(owner)
-    async with Client(whole_cluster.url) as client:
-        await client.goes_on(lambda: asyncio.to_thread(replica.take_over), 1.5)
-
-
 @pytest.mark.parametrize("how", ["kill", "freeze"])
 async def test_a_cluster_is_followed_when_a_primary_is_gone(whole_cluster: Cluster, how: str) -> None:
     owner = whole_cluster.owner(NAMESPACE)

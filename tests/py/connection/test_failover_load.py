@@ -73,20 +73,12 @@ async def test_primaries_of_a_cluster_that_are_killed(whole: Cluster, folder: Pa
 
 
 @pytest.mark.timeout(LIMIT_S)
-@pytest.mark.parametrize("how", ["planned", "killed"])
-async def test_sentinels(how: str, folder: Path) -> None:
+async def test_sentinels(folder: Path) -> None:
     with nodes(2) as (primary, replica):
         replica.follow(primary)
         await asyncio.to_thread(until, replica.has_caught_up)
         with Sentinels(primary) as sentinels:
             async with under_load(folder, sentinels.url, [primary, replica]) as load:
-
-                def plan() -> None:
-                    # Sentinels let the old primary go on for some seconds. What it took then would be lost.
-                    primary.do("CLIENT", "PAUSE", 30_000, "WRITE")
-                    until(lambda: primary.offset() == replica.offset())
-                    sentinels.failover()
-                    until(replica.is_primary)
 
                 def kill() -> None:
                     with load.losing():
@@ -97,4 +89,4 @@ async def test_sentinels(how: str, folder: Path) -> None:
                     until(primary.has_caught_up)
 
                 await eventually(lambda: load.confirmed)
-                await change(plan if how == "planned" else kill)
+                await change(kill)

@@ -15,7 +15,7 @@ from faults import JOBS, NAMESPACE, Fault, Site, check, folder, push  # noqa: F4
 from jqmaster import JQ, Handle
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.errors import Unavailable
-from parts import eventually
+from parts import audit_all, eventually
 from processes import MasterProcess, Process
 from servers import RedisServer
 
@@ -53,7 +53,7 @@ async def test_nothing_is_lost_and_nothing_finished_twice(what: str, folder: Pat
                 worker.signal()
             for worker in site.workers.values():
                 assert await asyncio.to_thread(worker.ends) == 0, worker.text
-            assert await engine.audit_all() == []
+            assert await audit_all(engine) == []
         assert len(set(sent)) == JOBS
         entries = [entry for path in site.journals for entry in journal.read(path)]
         check(documents, entries, site)

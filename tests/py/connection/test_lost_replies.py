@@ -12,7 +12,7 @@ import pytest
 
 from bare import worker_of
 from jqmaster.engine.engine import Engine, connect
-from jqmaster.engine.scripts import Form, load
+from jqmaster.engine.scripts import load
 from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import Unavailable
 from jqmaster.worker.http_source import HttpSource
@@ -79,19 +79,6 @@ async def working(source: EngineSource) -> AsyncIterator[Counter[str]]:
     yield runs
     stop.set()
     await task
-
-
-@pytest.mark.timeout(240)
-@pytest.mark.parametrize("form", ["functions", "scripts"])
-async def test_a_worker_on_redis(fresh_server: RedisServer, direct: Engine, form: Form) -> None:
-    ids = await fill(direct)
-    async with Proxy(fresh_server) as proxy:
-        lose(proxy, 0.1)
-        source = RedisSource(proxy.url, NAMESPACE, ["a"], form=form)
-        async with working(source):
-            await check(direct, ids)
-        assert proxy.lost > 20
-        await source.stop()
 
 
 @pytest.mark.timeout(240)

@@ -13,12 +13,12 @@ from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 
-from failovers import BUSY, NAMESPACE, move
+from failovers import BUSY, NAMESPACE
 from jqmaster import JQ
 from jqmaster.errors import Unavailable
 from parts import eventually
 from servers import RedisServer
-from topologies import Cluster, Node, Proxy, Sentinels, cluster, free_ports, until
+from topologies import Node, Proxy, free_ports, until
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(180)]
 
@@ -152,46 +152,6 @@ async def test_a_primary_that_became_a_replica_is_left(pair: list[Node]) -> None
             pair[0].do("CLIENT", "UNPAUSE")
 
         await go_on(proxy.url, swap)
-
-
-async def test_sentinels_are_followed_to_the_next_primary(pair: list[Node]) -> None:
-    with Sentinels(pair[0]) as sentinels:
-
-        async def fail_over() -> None:
-            pair[0].do("CLIENT", "PAUSE", 5_000, "WRITE")
-            await asyncio.to_thread(until, lambda: pair[0].offset() == pair[1].offset())
-            await asyncio.to_thread(sentinels.failover)
-            await eventually(pair[1].is_primary)
-
-        await go_on(sentinels.url, fail_over)
-
-
-@pytest.fixture(scope="module")
-def two_nodes() -> Iterator[Cluster]:
-    with cluster(2) as servers:
-        yield servers
-
-
-async def test_a_slot_that_moves_is_followed(two_nodes: Cluster) -> None:
-    await go_on(two_nodes.url, lambda: move(two_nodes, 0.3))
-
-
-async def test_a_primary_of_a_cluster_that_is_killed() -> None:
-    with cluster(3, 1) as servers:
-        owner = servers.owner(NAMESPACE)
-        jq = JQ(servers.url, namespace=NAMESPACE)
-        await asyncio.to_thread(jq.enqueue, "a")
-        await asyncio.to_thread(owner.kill)
-
-        def again() -> bool:
-            try:
-                jq.enqueue("a")
-            except Unavailable:
-                return False
-            return True
-
-        await eventually(lambda: asyncio.to_thread(again), 60)
-        jq.close()
 
 
 @pytest.mark.parametrize("kind", ["redis://", "http://", "redis+sentinel://", "redis+cluster://"])

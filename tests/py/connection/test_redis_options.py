@@ -131,10 +131,3 @@ async def test_a_server_of_another_authority_is_refused(tls: Tls) -> None:
 async def test_a_client_without_a_certificate_is_refused(tls: Tls) -> None:
     with pytest.raises(StartError, match="cannot use Redis at"):
         await Server(ServeOptions(redis_url=tls.url(ssl_certfile="", ssl_keyfile=""), port=0)).start()
-
-
-async def test_a_file_that_holds_no_certificates_is_named(tls: Tls, tmp_path: Path) -> None:
-    empty = tmp_path / "empty.pem"
-    empty.write_text("nothing\n")
-    with pytest.raises(ValueError, match=r"empty\.pem"):
-        connect(tls.url(ssl_ca_certs=empty))

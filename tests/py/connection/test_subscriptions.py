@@ -41,17 +41,6 @@ async def test_the_first_message_is_a_gap(redis: Redis, subscriptions: Subscript
         assert await messages.get() == b"one"
 
 
-async def test_all_share_one_connection(redis: Redis, subscriptions: Subscriptions) -> None:
-    listen = subscriptions.listen
-    async with listen("{t}:a") as first, listen("{t}:a") as second, listen("{t}:b") as other:
-        for messages in (first, second, other):
-            assert await messages.get() is None
-        assert len(await shard_clients(redis)) == 1
-        await redis.execute_command("SPUBLISH", "{t}:a", "one")
-        await redis.execute_command("SPUBLISH", "{t}:b", "two")
-        assert [await word(messages) for messages in (first, second, other)] == [b"one", b"one", b"two"]
-
-
 async def word(messages: Messages) -> bytes:
     """The next message that is no gap."""
     while (message := await messages.get()) is None:

@@ -73,18 +73,3 @@ async def test_who_gives_up_is_not_asked_for() -> None:
     assert asked.calls == [[1], [3, 5]]
     with pytest.raises(asyncio.CancelledError):
         await late[0]
-
-
-async def test_others_go_on_behind_the_first_that_gives_up() -> None:
-    asked = Asked()
-    asked.goes_on.clear()
-    together = Together(asked)
-    first, second = [asyncio.create_task(together.get(key)) for key in (1, 2)]
-    await asked.came.wait()
-    await asyncio.sleep(0)
-    first.cancel()
-    asked.goes_on.set()
-    assert await second == 4
-    with pytest.raises(asyncio.CancelledError):
-        await first
-    assert await together.get(3) == 6

@@ -14,6 +14,7 @@ from jqmaster.bundle.built import builtin
 from jqmaster.engine import copying
 from jqmaster.engine.engine import Engine
 from jqmaster.errors import Conflict, Invalid
+from parts import audit_all, export_records
 from refusal_table import SCHEMA
 from servers import RedisServer
 from settable import SettableEngine
@@ -63,7 +64,7 @@ def test_a_random_life_goes_on_in_the_copy(fresh_server: RedisServer, count: int
 
 
 async def export(engine: Engine, count: int = 200) -> list[bytes]:
-    return [record async for record in copying.export_records(engine, count)]
+    return [record async for record in export_records(engine, count)]
 
 
 async def contents(engine: Engine) -> dict[bytes, Any]:
@@ -145,7 +146,7 @@ class TestImport:
         for record in (*records, records[-1]):
             assert await target.raw("import", record) == await target.raw("import", record)
         assert await contents(target) == await contents(source)
-        assert await target.audit_all() == []
+        assert await audit_all(target) == []
 
     async def test_one_that_broke_off_cannot_be_used_and_can_be_completed(
         self, source: SettableEngine, target: SettableEngine
@@ -190,7 +191,7 @@ class TestImport:
 
 async def write_file(engine: Engine, file: io.BytesIO) -> None:
     file.write(copying.HEAD)
-    async for record in copying.export_records(engine):
+    async for record in export_records(engine):
         copying.write_record(file, record)
 
 

@@ -19,6 +19,7 @@ from jqmaster import JQ
 from jqmaster.connection import plainly
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.http import HttpEngine
+from jqmaster.engine.http_connection import MOST_IDLE
 from jqmaster.errors import NotFound, Unavailable
 from jqmaster.server.server import Server
 from jqmaster.worker.http_source import HttpSource
@@ -134,6 +135,24 @@ async def test_a_connection_is_used_again(is_plain: bool) -> None:
                 await asyncio.sleep(0.1)
             await (asyncio.to_thread(plainly.run, engine.raw("tags")) if is_plain else engine.raw("tags"))
             assert len(accepted) == connections
+        await engine.close()
+
+
+async def test_connections_beyond_those_that_are_kept_are_closed() -> None:
+    ended = 0
+
+    async def give(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal ended
+        with suppress(asyncio.IncompleteReadError, OSError):
+            while await reader.readuntil(b"\r\n\r\n"):
+                await asyncio.sleep(0.2)
+                writer.write(OK + b"content-length: 2\r\n\r\n\x91\x01")
+        ended += 1
+
+    async with await asyncio.start_server(give, "127.0.0.1", 0) as stub:
+        engine = HttpEngine([f"http://127.0.0.1:{stub.sockets[0].getsockname()[1]}"])
+        await asyncio.gather(*(engine.send("GET", "/") for _ in range(MOST_IDLE + 10)))
+        await eventually(lambda: ended == 10, 5)
         await engine.close()
 
 

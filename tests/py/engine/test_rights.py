@@ -173,11 +173,11 @@ def test_what_is_granted_is_enough(form: str) -> None:
 
 def test_processes_under_their_users(tmp_path: Path) -> None:
     """A master that loads and sets up, a worker, a program that enqueues, and one that looks."""
-    (tmp_path / "functions.py").write_text("FUNCTIONS = {'echo': lambda value: value}\n")
+    (tmp_path / "jobs.py").write_text("from jqmaster import JQ\njq = JQ()\n@jq.job\ndef echo(value): return value\n")
     with RedisServer() as server, server.client() as admin:
         for role in ROLES:
             grant(admin, role)
-        works = ("work", "functions:FUNCTIONS", "--redis", url_of(server, "worker"), "--register")
+        works = ("work", "jobs:jq", "--redis", url_of(server, "worker"), "--register")
         with (
             MasterProcess("--redis", url_of(server, "admin")) as master,
             Process("jqmaster.cli", *works, folder=tmp_path) as worker,
@@ -196,4 +196,4 @@ def test_processes_under_their_users(tmp_path: Path) -> None:
                 assert process.ends() == 0
                 assert "NOPERM" not in process.text and "Traceback" not in process.text, process.text
         denied = {(one["username"], one["object"]) for one in admin.acl_log(128)}
-        assert denied == {("jq-pusher", "fcall"), ("jq-pusher", "evalsha")}
+        assert denied == {("jq-pusher", "evalsha")}

@@ -54,10 +54,10 @@ async def test_what_is_loaded_is_small_and_shared(form: Form) -> None:
             empty = await used(client)
             await load(client, "{one}", form=form)
             one = await used(client)
-            assert one - empty < (1_300_000 if form == "scripts" else 2_400_000)
+            assert one - empty < (1_300_000 if form == "scripts" else 2_100_000)
             for number in range(10):
                 await load(client, f"{{more-{number}}}", form=form)
-            assert (await used(client) - one) / 10 < 90_000
+            assert (await used(client) - one) / 10 < 60_000
 
 
 async def test_so_many_versions_stay_as_were_asked_for(fresh_server: RedisServer) -> None:

@@ -15,7 +15,6 @@ import jqmaster
 from cli_support import Said, call  # noqa: F401 (fixture)
 from heads import unnamed
 from jqmaster.bundle.built import builtin
-from jqmaster.engine.engine import Operations
 from jqmaster.manifest import contract
 from jqmaster.manifest.manifest import operations
 from jqmaster.server.http.routes import ROUTES
@@ -35,7 +34,8 @@ def test_what_is_made_of_the_heads_is_up_to_date() -> None:
 def test_a_head_says_what_the_bundle_knows_of_its_script() -> None:
     scripts = builtin()
     assert {name: one.flags for name, one in operations().items()} == {one.name: one.flags for one in scripts.values()}
-    assert scripts.library and scripts.library.functions == operations().keys()
+    assert scripts.library
+    assert scripts.library.functions == {name for name, one in operations().items() if one.is_function}
 
 
 @pytest.mark.parametrize("name", operations())
@@ -44,18 +44,10 @@ def test_a_script_takes_what_its_head_says(name: str) -> None:
     assert (name in OWN_WAY) or takes_spec == ("spec(HEAD" in (ROOT / f"scripts/{name}.lua").read_text())
 
 
-def test_the_engine_has_each_operation() -> None:
-    assert set(operations()) <= set(dir(Operations()))
-
-
 def test_the_command_line_calls_each_operation(call: Callable[..., Said]) -> None:
     """But for those that only servers call."""
     commands = set(re.findall(r"^│ (\w+) ", call("call", "--help").out, re.MULTILINE))
     assert commands == {name for name, one in operations().items() if contract.SERVER not in one.roles}
-
-
-def test_each_operation_has_one_request_at_most() -> None:
-    assert [one.name for one in operations().values() if len(one.routes) > 1] == []
 
 
 def test_heads_name_the_errors_that_are_met() -> None:

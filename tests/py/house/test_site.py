@@ -28,11 +28,6 @@ def test_the_menu_has_every_page() -> None:
     assert menu == pages | {"bench/README.md", "tests/protocol/README.md"}
 
 
-def test_lists_are_behind_an_empty_line_and_their_items_stay_together() -> None:
-    text = "Two:\n- one\n  more\n- two\n\n1. first\n\n   ```sh\n   - x\n   ```\n2. second\n\nEnd\n\n```\na\n- b\n```\n"
-    assert site["with_lists"](text) == text.replace("Two:\n", "Two:\n\n").replace("\n   ", "\n    ")
-
-
 def test_it_is_built_and_a_broken_link_fails(tmp_path: Path) -> None:
     site["write_source"](tmp_path)
     ended = build(tmp_path)

@@ -90,7 +90,6 @@ async def test_the_answer_may_be_json(engine: Engine, dispatch: Dispatch) -> Non
         (msgpack.packb({"type": "success", "error": 1}), "error"),
         (msgpack.packb({"type": "success", "resalt": 1}), "result"),
         (msgpack.packb({"type": "failure", "should_retry": "no"}), "should_retry"),
-        (msgpack.packb({"type": "success", "finished_at": "today"}), "finished_at"),
     ],
 )
 async def test_an_answer_that_is_no_outcome_fails_the_job_and_says_why(

@@ -11,6 +11,7 @@ import pytest
 
 from http_support import MSGPACK, Api, api, asgi, master  # noqa: F401
 from jqmaster.engine.engine import Engine
+from parts import audit_all
 from test_http_wire import value_of
 
 UNKNOWN = "0" * 14
@@ -134,7 +135,7 @@ async def test_a_namespace_is_copied(api: Api) -> None:
     assert [document and document["argument"] for document in documents] == [
         msgpack.packb([number]) for number in range(300)
     ]
-    assert await copy.audit_all() == []
+    assert await audit_all(copy) == []
     own = f"/import?namespace={quote(api.master.engine.namespace)}"
     answer = await api.post(own, raw=records, content_type="application/octet-stream")
     assert (answer.status, answer.error["code"]) == (409, "CONFLICT")

@@ -103,7 +103,7 @@ async def test_a_revoked_keys_worker_gets_nothing_more(two: list[Server], own: E
 
 
 async def gone(own: Engine) -> bool:
-    return (await own.workers()).documents == []
+    return [one["state"] for one in (await own.workers()).documents] == ["gone"]
 
 
 async def test_an_answer_that_comes_after_the_revocation_is_not_taken(two: list[Server], own: Engine) -> None:

@@ -21,7 +21,7 @@ from faults import BATCH, JOBS, NAMESPACE, Site, check, push
 from jqmaster import JQ
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.errors import Unavailable
-from parts import eventually
+from parts import audit_all, eventually
 from topologies import Node
 
 ROUNDS = int(os.environ.get("JQ_FAULT_ROUNDS", "1"))
@@ -99,7 +99,7 @@ class Load:
             documents = [
                 one for at in range(0, len(self.sent), 500) for one in await engine.get(list(self.sent[at : at + 500]))
             ]
-            assert await engine.audit_all() == []
+            assert await audit_all(engine) == []
         assert all(server.process is not None and server.process.poll() is None for server in self.servers)
         for process in (*self.site.masters, *self.site.workers.values()):
             assert process._process.poll() is None, process.text

@@ -15,7 +15,7 @@ import msgpack
 from aiohttp import web
 from redis.asyncio import Redis
 
-from jqmaster.engine.engine import Engine
+from jqmaster.engine.engine import Engine, Operations
 from jqmaster.server.dispatch import Dispatch
 
 FINISHED, REFUSED = ("done", "moved", "blocked", "failed"), ("unknown", "busy", "unreachable")
@@ -162,3 +162,22 @@ async def worker(
 def dispatch_of(engine: Engine, *, secrets: Sequence[str] = (), **options: Any) -> Dispatch:
     """A master's dispatch."""
     return Dispatch(engine, master="test", secrets=secrets, **options)
+
+
+async def audit_all(engine: Operations) -> list[str]:
+    """Every problem that the audit finds, from start to end."""
+    found: list[str] = []
+    cursor: str | None = None
+    while cursor != "":
+        cursor, problems, _ = await engine.audit(cursor=cursor)
+        found += problems
+    return found
+
+
+async def export_records(engine: Operations, count: int = 200) -> AsyncIterator[bytes]:
+    """Every record of the namespace, `count` keys or so with each call."""
+    cursor: str | None = None
+    while cursor != "":
+        cursor, records, _ = await engine.export(cursor, count)
+        for record in records:
+            yield record

@@ -114,7 +114,7 @@ MOVE = [JOB[name] for name in ("name", "queue", "priority", "delay")]
 RESUME = [JOB["depends"], JOB["if_failed"], field("checkpoint", "flag")]
 RATE = [field("limit", "integer", 1, 1e9), field("period", "seconds", 0.001, 31536000)]
 FAIR = [field("by", "Path"), field("weights", "map<number>")]
-OUTCOME = [field("id", "job"), field("token", "Hold"), field("type", "success|failure"), field("finished_at", "Time")]
+OUTCOME = [field("id", "job"), field("token", "Hold"), field("type", "success|failure")]
 FAILURE = [field("reason", "other|timeout"), field("should_retry", "flag"), field("retry_in", "seconds", 0, 1e10),
            field("message", "message"), field("group", "name")]  # fmt: skip
 NOTES = [field("progress", "Progress"), field("message", "message")]

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jqmaster.engine.engine import Engine, connect
+from parts import audit_all
 from processes import MasterProcess, Process
 from rolling_check import LATE_S, Journal, Sent, of_job, of_limit
 from rolling_jobs import FORMS, JOURNAL, WORKER, jq
@@ -221,7 +222,7 @@ class Soak:
             engine = Engine(redis, NAMESPACE)
             for job in jobs.values():
                 [job.document] = await engine.get([job.job])
-            faults = await engine.audit_all()
+            faults = await audit_all(engine)
         faults += [
             f"job {job.number} ({job.queue}): {said}{job.story}" for job in jobs.values() for said in of_job(job)
         ]

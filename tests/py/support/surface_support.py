@@ -51,10 +51,3 @@ def call(request: pytest.FixtureRequest, jq: JQ) -> Call:
 async def put(jq: JQ, count: int = 1, **options: Any) -> list[Any]:
     """So many jobs named `a`, their numbers as arguments."""
     return await jq.aenqueue_many(jq.new_job("a", number, **options) for number in range(count))
-
-
-async def run(own: Engine, queue: str, **outcome: Any) -> str:
-    [job] = (await own.pick("w", queue)).jobs
-    said = {"id": job.id, "token": job.token, "type": "success", **outcome}
-    await own.finish("w", [(said, b"\xc0")])
-    return job.id

@@ -1,4 +1,4 @@
-"""What tests of the web UI share: one browser for all files of this folder, and tabs that stay."""
+"""What tests of the web UI share: a browser for each file, and tabs that stay."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from processes import MasterProcess
 from ui_support import LIGHT, Server, Site, Tab, Ui, chromium
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")  # no longer: while it is there, no other loop may run in this process
 def browser() -> Iterator[Browser]:
     with chromium() as browser:
         yield browser

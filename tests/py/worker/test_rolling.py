@@ -3,7 +3,7 @@
 import pytest
 
 from rolling import Plan, soak
-from rolling_check import Run, Sent, of_job, of_limit
+from rolling_check import Run, Sent, of_job
 
 
 @pytest.mark.faults
@@ -40,10 +40,3 @@ def job(*runs: Run, status: str = "done", customer: str = "", retries: int = 0) 
 def test_what_is_wrong_with_a_job_is_found(sent: Sent, wrong: list[str]) -> None:
     found = list(of_job(sent))
     assert len(found) == len(wrong) and all(one.startswith(says) for one, says in zip(found, wrong, strict=True)), found
-
-
-def test_two_jobs_of_a_customer_at_a_time_are_found() -> None:
-    first, next_, other = (job(run(1, begun, begun + 1), customer=c) for begun, c in ((0, "a"), (1.5, "a"), (0.5, "b")))
-    assert list(of_limit([first, next_, other])) == []
-    late = job(run(1, 0.9, 1.2), customer="a")
-    assert [one for one, _ in of_limit([first, next_, other, late])] == [late]

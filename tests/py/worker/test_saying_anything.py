@@ -21,11 +21,6 @@ from test_worker import working
 __all__ = ["own", "server"]
 
 
-class Odd:
-    def __float__(self) -> float:
-        return 0.25
-
-
 SAID = {
     "zero division": float("nan"), "infinite": float("inf"), "text": "50%", "bytes": b"5", "true": True, "none": None,
     "list": [1], "complex": 1j, "huge": 10**400, "beyond": 1e301,

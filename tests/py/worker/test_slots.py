@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
 import socket
@@ -32,22 +31,12 @@ def plain(number: int) -> int:
     return number
 
 
-@jobs.job
-async def quick(number: int) -> int:
-    await asyncio.sleep(0)
-    return number
-
-
 @pytest.fixture
 def jq(redis_url: str, namespace: str) -> Iterator[JQ]:
     go_on.clear()
     with jobs.using(redis_url, namespace):
         yield jobs
     go_on.set()
-
-
-def states(handles: list[Any]) -> list[str]:
-    return sorted(one.status() for one in handles)
 
 
 def until(what: Any, within_s: float = 60) -> None:
@@ -85,8 +74,8 @@ def test_a_worker_that_is_not_registered_announces_itself(
         )
         options = ("--name", "w", "--concurrency", "3")
         with Process("jqmaster.cli", "work", "program:jq", *options, ready="is ready", folder=tmp_path) as worker:
-            until(lambda: list(jq.each("workers", others=True)))
-            [shown] = jq.each("workers", others=True)
+            until(lambda: list(jq.each("workers")))
+            [shown] = jq.each("workers")
             told = {name: shown[name] for name in ("id", "state", "pid", "host", "knows", "max_jobs", "held")}
             assert told == {
                 "id": "w", "state": "pulling", "pid": worker.pid, "host": socket.gethostname(),
@@ -94,4 +83,4 @@ def test_a_worker_that_is_not_registered_announces_itself(
             }  # fmt: skip
             worker.signal()
             worker.ends()
-        assert list(jq.each("workers", others=True)) == []
+        assert list(jq.each("workers")) == []

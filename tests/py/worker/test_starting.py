@@ -23,6 +23,7 @@ SPAWNED: list[tuple[Any, str, Any]] = [
     (coroutine, "spawned process", -signal.SIGTERM),
     (thread, "spawned pool", SQUARES),
     (process, "spawned executor", SQUARES),
+    (thread, "process", -signal.SIGTERM),
 ]
 IN_A_PROCESS: dict[str, Any] = {"process": -signal.SIGTERM, "pool": SQUARES, "executor": SQUARES}
 

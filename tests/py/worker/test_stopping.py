@@ -19,7 +19,7 @@ from servers import RedisServer
 from test_worker import SOON_S, working
 
 PROGRAM = """
-import asyncio, multiprocessing, os, subprocess, sys, threading, time
+import asyncio, threading, time
 from jqmaster import JQ
 
 jq = JQ(queue="all", max_retry=0)
@@ -89,31 +89,6 @@ def leaves_a_thread(seconds: float) -> None:
     threading.Thread(target=time.sleep, args=(seconds,)).start()
 
 @jq.job
-def forks(how: str) -> str:
-    if how == "os":
-        pid = os.fork()
-        if not pid:
-            time.sleep(60)
-            os._exit(0)
-        time.sleep(0.2)
-        os.kill(pid, 15)
-        return str(os.waitpid(pid, 0)[1])
-    if how == "pool":
-        with multiprocessing.get_context("fork").Pool(2) as pool:
-            return str(pool.map(abs, [-1, 1]))
-    if how == "subprocess":
-        child = subprocess.Popen(["sleep", "60"])
-    else:
-        child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,))
-        child.start()
-        time.sleep(0.2)
-    child.terminate()
-    if how == "subprocess":
-        return str(child.wait())
-    child.join(30)
-    return str(child.exitcode)
-
-@jq.job
 async def ok() -> int:
     return 1
 """
@@ -145,6 +120,13 @@ def notes(folder: Path) -> list[tuple[str, float]]:
 def until_begun(folder: Path, count: int = 1) -> None:
     deadline = time.monotonic() + SOON_S
     while sum(word == "begins" for word, _ in notes(folder)) < count:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def until_said(one: Process, words: str) -> None:
+    deadline = time.monotonic() + SOON_S
+    while words not in one.text:
         assert time.monotonic() < deadline
         time.sleep(0.02)
 
@@ -234,6 +216,25 @@ def test_a_second_signal_ends_a_worker_at_once(name: str, program: JQ, tmp_path:
         assert one.ends(20) == 128 + signal.SIGINT
 
 
+def test_a_thread_that_a_job_left_does_not_keep_a_worker_that_is_asked_to_stop(program: JQ, tmp_path: Path) -> None:
+    with worker(tmp_path, "--register") as one:
+        enqueued(program, "leaves_a_thread", 60.0).result(timeout=SOON_S)
+        [listed] = [document for document in program.operations.workers()[1] if document["pid"] == one.pid]
+        program.operations.worker(listed["id"], request="stop")
+        assert one.ends(20) == 0
+
+
+def test_a_signal_when_the_worker_has_stopped_already_changes_nothing(program: JQ, tmp_path: Path) -> None:
+    with worker(tmp_path, "--register") as one:
+        enqueued(program, "leaves_a_thread", 5.0).result(timeout=SOON_S)
+        [listed] = [document for document in program.operations.workers()[1] if document["pid"] == one.pid]
+        program.operations.worker(listed["id"], request="stop")
+        until_said(one, "has stopped")
+        time.sleep(0.5)  # its loop is closed; the interpreter waits for the thread
+        one.signal()
+        assert one.ends(20) == 0 and "Traceback" not in one.text
+
+
 @pytest.mark.parametrize("what", ["exit", "interrupt", "stop", "error"])
 def test_what_a_job_leaves_behind_does_not_end_its_worker(what: str, program: JQ, tmp_path: Path) -> None:
     with worker(tmp_path) as one:
@@ -242,16 +243,6 @@ def test_what_a_job_leaves_behind_does_not_end_its_worker(what: str, program: JQ
         assert program.task("ok").enqueue().result(timeout=SOON_S) == 1
         one.signal()
         assert one.ends(20) == 0
-
-
-@pytest.mark.parametrize(
-    ("how", "said"), [("os", "15"), ("multiprocessing", "-15"), ("pool", "[1, 1]"), ("subprocess", "-15")]
-)
-def test_signals_of_a_child_are_its_own(how: str, said: str, program: JQ, tmp_path: Path) -> None:
-    with worker(tmp_path) as one:
-        assert enqueued(program, "forks", how).result(timeout=SOON_S) == said
-        assert program.task("ok").enqueue().result(timeout=SOON_S) == 1
-        assert not one.has_ended and "stops" not in one.text
 
 
 MANY = """

@@ -17,7 +17,6 @@ from jqmaster.engine import tracing
 from jqmaster.engine.engine import Engine
 from jqmaster.worker.ending import JobReleased
 from jqmaster.worker.failure import JobFailed
-from jqmaster.worker.notes import current_job
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT = f"00-{TRACE}-00f067aa0ba902b7-01"
@@ -47,10 +46,6 @@ def by_name(spans: InMemorySpanExporter, name: str) -> ReadableSpan:
     return span
 
 
-def shown(context: Any) -> str:
-    return f"00-{context.trace_id:032x}-{context.span_id:016x}-01"
-
-
 # -- over HTTP ------------------------------------------------------------------------------------
 
 
@@ -66,24 +61,12 @@ async def test_the_context_of_a_request_goes_to_the_worker(api: Api) -> None:
     assert await headers_of(api) == document["headers"]
 
 
+def test_a_context_for_which_there_is_no_room_is_left_out() -> None:
+    own = {f"header-{number}": "" for number in range(tracing.MOST_HEADERS)}
+    assert tracing.merged(own, {"traceparent": PARENT}) is None
+
+
 # -- the library ----------------------------------------------------------------------------------
-
-
-async def test_a_function_sees_the_headers_of_its_job(jq: JQ) -> None:
-    seen = []
-
-    @jq.job
-    def mail() -> None:
-        seen.append(current_job.get().headers)
-
-    @jq.job
-    async def report() -> None:
-        seen.append(current_job.get().headers)
-
-    mail.options(headers={"tenant": "7"}).enqueue()
-    await report.aenqueue()
-    await jq.aburst(concurrency=1)
-    assert sorted(seen, key=len) == [{}, {"tenant": "7"}]
 
 
 @pytest.mark.parametrize("is_async", [False, True])
@@ -129,16 +112,3 @@ async def test_each_attempt_has_a_span_that_tells_how_it_ended(jq: JQ, spans: In
     assert [span.attributes["jq.outcome"] for span in attempts] == ["failure", "released", "success"]
     assert [span.status.is_ok for span in attempts] == [False, True, True]
     assert len({span.context.trace_id for span in attempts}) == 1
-
-
-async def test_without_the_library_nothing_is_traced(jq: JQ, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tracing, "trace", None)
-    seen = []
-
-    @jq.job
-    def mail() -> None:
-        seen.append(dict(current_job.get().headers))
-
-    mail.options(headers={"traceparent": PARENT}).enqueue()
-    await jq.aburst()
-    assert seen == [{"traceparent": PARENT}]

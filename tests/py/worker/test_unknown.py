@@ -45,17 +45,6 @@ async def test_a_worker_gives_back_what_it_does_not_know_and_asks_for_it_no_more
         assert released["message"] == "this worker has no function for jobs named triple"
 
 
-@pytest.mark.parametrize("way", ["redis", "http"])
-async def test_people_are_told_of_a_job_that_no_worker_knows(way: str, server: Server, own: Engine) -> None:
-    async with working(way, server, {"double": double}, queues=["shared"]):
-        job = await enqueue(own, "triple", queue="shared")
-
-        async def is_unknown() -> bool:
-            return bool((await own.explain(job)).get("unknown"))
-
-        await eventually(is_unknown)
-
-
 async def test_a_refusal_that_lasts_is_said_once_a_minute_and_is_the_workers_trouble(
     fresh_server: RedisServer, namespace: str, caplog: pytest.LogCaptureFixture
 ) -> None:

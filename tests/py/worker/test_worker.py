@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -12,7 +11,6 @@ from typing import Any
 import aiohttp
 import msgpack
 import pytest
-from redis.asyncio import Redis
 
 from bare import app_worker, worker_of
 from jqmaster.engine.engine import Engine, connect
@@ -22,8 +20,6 @@ from jqmaster.server import signing
 from jqmaster.server.server import ServeOptions, Server
 from jqmaster.worker import beats
 from jqmaster.worker.ending import Outcome
-from jqmaster.worker.failure import JobFailed
-from jqmaster.worker.notes import current_job
 from jqmaster.worker.sources import RedisSource
 from jqmaster.worker.worker import Worker
 from parts import enqueue, eventually, status, until
@@ -62,27 +58,6 @@ async def working(way: str, server: Server, functions: dict[str, Any], **more: A
 
 async def double(argument: int) -> int:
     return argument * 2
-
-
-def threaded(argument: int) -> list[Any]:
-    return [argument, threading.current_thread() is threading.main_thread(), current_job.get().name]
-
-
-async def boom(argument: Any) -> None:
-    raise ValueError("no such thing")
-
-
-async def hopeless(argument: Any) -> None:
-    raise JobFailed("never", retry=False, error={"why": argument})
-
-
-async def unpackable(argument: Any) -> object:
-    return object()
-
-
-FUNCTIONS: dict[str, Any] = {
-    "double": double, "threaded": threaded, "boom": boom, "hopeless": hopeless, "unpackable": unpackable
-}  # fmt: skip
 
 
 @pytest.mark.parametrize("way", ["redis", "http", "push"])
@@ -284,19 +259,3 @@ async def test_a_delivery_that_comes_twice_starts_once(server: Server, own: Engi
             assert await post(msgpack.packb([1])) == 400
         assert calls == 2
         go_on.set()
-
-
-async def test_several_masters_stand_in_for_each_other(
-    server: Server, own: Engine, redis_url: str, namespace: str, redis: Redis
-) -> None:
-    async with Server(ServeOptions(redis_url=redis_url, namespace=namespace, port=0)) as second:
-        stop = asyncio.Event()
-        worker = app_worker("http", ("", f"{second.url},{server.url}"), "", {"double": double})
-        task = asyncio.create_task(worker.serve(stop))
-        job = await enqueue(own, "double", 1)
-        await until(own, job, "done")
-        await second.stop()
-        job = await enqueue(own, "double", 1)
-        await until(own, job, "done")
-        stop.set()
-        await asyncio.wait_for(task, 60)

@@ -20,12 +20,6 @@ from test_worker import WAYS, working
 __all__ = ["own", "server"]
 
 
-async def shown(engine: Engine, job_id: str) -> dict[str, Any]:
-    [document] = await engine.get([job_id])
-    assert document is not None
-    return document
-
-
 # Progress and checkpoints
 
 

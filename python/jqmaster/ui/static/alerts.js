@@ -31,7 +31,6 @@ const HELP = {
   hung: ['Take jobs…', ({ queue, worker }) => takeJobs({ queue, worker }, `${worker}, of ${queue}`)],
   failing: ['Retry all…', retryAll],
   new_failures: ['Retry all…', retryAll],
-  more_failures: ['Retry all…', retryAll],
 };
 
 function Help({ alert, reload }) {

@@ -122,7 +122,6 @@ export const api = {
   get: (target, query, options) => call('GET', target, { query, ...options }),
   post: (target, body, query) => call('POST', target, { body, query }),
   put: (target, body) => call('PUT', target, { body }),
-  patch: (target, body) => call('PATCH', target, { body }),
   delete: (target, query) => call('DELETE', target, { query }),
 };
 

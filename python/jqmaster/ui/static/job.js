@@ -111,7 +111,6 @@ function factsOf(job) {
     [DUE[job.status] || 'Due', job.due_ms && both(job.due_ms)],
     ['Started', job.started_ms && both(job.started_ms)],
     ['Ended', job.ended_ms && both(job.ended_ms)],
-    ['Finished, as the worker says', job.finished_at && cut(job.finished_at, 60)],
     ['Expires', job.expires_ms && both(job.expires_ms)],
     ['Lease', seconds(job.timeout)],
     ...FIELDS.filter((one) => !TOLD.has(one.name)).map((one) => [one.label, text(one, job[one.name])]),

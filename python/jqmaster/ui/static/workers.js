@@ -120,18 +120,9 @@ function serves({ queues }, name) {
   return queues.some((text) => new RegExp(`^${patternOf(text).join('.*')}$`, 's').test(name));
 }
 
-// A page of registered workers, then pages of the others: cursors of the others begin with this.
-const OTHERS = 'others ';
-
 async function page(cursor, signal) {
-  const isOthers = cursor.startsWith(OTHERS);
-  const [from, more] = isOthers ? [cursor.slice(OTHERS.length), { others: 1 }] : [cursor, {}];
-  const { workers, cursor: next } = await api.get('/workers', { cursor: from, count: 50, ...more }, { signal });
-  if (isOthers) return { rows: workers, cursor: next && OTHERS + next };
-  if (next) return { rows: workers, cursor: next };
-  // The first of the others stand on the same page.
-  const rest = await page(OTHERS, signal);
-  return { rows: [...workers, ...rest.rows], cursor: rest.cursor };
+  const { workers, cursor: next } = await api.get('/workers', { cursor, count: 50 }, { signal });
+  return { rows: workers, cursor: next };
 }
 
 const place = ({ host, pid, id, name }) =>

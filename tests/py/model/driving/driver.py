@@ -143,7 +143,8 @@ class Driver(Labels, Checks):
         return None if raw is None else unpack_document(raw)
 
     def look_at_worker(self, id):
-        return next((doc for doc in self.pages("workers") if doc["id"] == id), None)
+        shown = (doc for doc in self.pages("workers") if doc["id"] == id and doc["state"] != "gone")
+        return next(shown, None)
 
     def look_at_keys(self, id):
         return self.pages("usage", id=id)

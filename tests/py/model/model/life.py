@@ -49,7 +49,6 @@ class Job:
     excused_ms: int | None = None  # the end of a lease that got a pause on top
     ended_ms: int | None = None
     worker_id: str | None = None
-    finished_at: str | None = None
     reason: str | None = None
     message: str | None = None
     error: bytes | None = None
@@ -106,8 +105,7 @@ class Life(Part):
         if event or job.status != was:
             self.model.transition(job, was, event)
 
-    def fail(self, job, by, reason, should_retry=True, message="", error=None, finished_at=None, group=None,
-             retry_in=None):  # fmt: skip
+    def fail(self, job, by, reason, should_retry=True, message="", error=None, group=None, retry_in=None):
         is_overrun = job.max_runtime is not None and self.now >= job.started_ms + ms(job.max_runtime)
         if by == "lapse" and job.max_lapses is not None and not is_overrun:
             job.lapses += 1
@@ -116,7 +114,6 @@ class Life(Part):
         else:
             job.retry_count += 1
             count, most = job.retry_count, job.max_retry
-        job.finished_at = finished_at
         job.reason, job.message, job.error, job.group = reason, message, error, group or reason
         if not should_retry or count > most:
             return self.end(job, "error", by)
@@ -212,7 +209,7 @@ class Life(Part):
         doc = {k: getattr(job, k) for k in (
             "id", "name", "queue", "status", "priority", "attempt", "retry_count", "max_retry", "timeout",
             "keep_result", "created_ms", "argument", "worker_id", "started_ms", "due_ms", "ended_ms",
-            "expires_ms", "finished_at", "reason", "message", "error", "tags", "unique", "unique_for",
+            "expires_ms", "reason", "message", "error", "tags", "unique", "unique_for",
             "unique_within", "max_runtime", "max_lapses", "ready_ms", "schedule", "schedule_ms", "progress",
             "progress_message", "group", "depends", "if_failed", "notify", "webhook")}  # fmt: skip
         doc |= job.passed

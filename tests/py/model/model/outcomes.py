@@ -85,19 +85,16 @@ class Outcomes(Part):
             if "resume" in outcome and before and before.last[1:2] == ("failure",):
                 kind = "failure"  # it would have waited for itself
             return self.work.over(id, token, kind, answer)
-        finished_at = outcome.get("finished_at")
         if kind == "failure":
             reason, message = outcome.get("reason", "other"), outcome.get("message", "")
             more = {name: outcome[name] for name in ("should_retry", "group", "retry_in") if name in outcome}
-            self.life.fail(job, kind, reason, message=message, error=blob, finished_at=finished_at, **more)
+            self.life.fail(job, kind, reason, message=message, error=blob, **more)
+        elif "move" in outcome:
+            self.move(job, blob, **outcome["move"])
+        elif "resume" in outcome:
+            self.resume(job, blob, made, **outcome["resume"])
         else:
-            job.finished_at = finished_at
-            if "move" in outcome:
-                self.move(job, blob, **outcome["move"])
-            elif "resume" in outcome:
-                self.resume(job, blob, made, **outcome["resume"])
-            else:
-                self.succeed(job, blob)
+            self.succeed(job, blob)
         return job.status
 
     def succeed(self, job, blob):
@@ -122,8 +119,7 @@ class Outcomes(Part):
         links, now = self.links, self.now
         depends = list(dict.fromkeys(made[d] if isinstance(d, int) else d for d in depends))
         if any(links.leads_to(id, job.id) for id in depends):
-            finished_at = job.finished_at
-            return self.life.fail(job, "failure", "other", False, SOME_TEXT, finished_at=finished_at)
+            return self.life.fail(job, "failure", "other", False, SOME_TEXT)
         if checkpoint:
             job.argument, job.has_other_facts = blob, True
         before, job.depends, job.if_failed = job.depends or (), depends, if_failed

@@ -42,8 +42,10 @@ class Schedule:
 
     def wanted(self, now):
         """The moment that gets a job, of those that passed since the last sweep."""
-        is_missed = not self.given.get("catch_up", True) and now - self.next_ms > RECENT_MS
-        return [] if is_missed else [self.next_ms]
+        moment_ms = self.next_ms
+        if not self.given.get("catch_up", True):
+            moment_ms = max(moment_ms, self.after(now - RECENT_MS - 1))
+        return [moment_ms] if moment_ms <= now else []
 
 
 class Schedules(Part):

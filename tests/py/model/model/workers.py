@@ -132,6 +132,12 @@ class Workers(Part):
             doc["id"]: {**doc, "refused": sorted(doc["refused"]), "running": sorted(doc["running"])} for doc in reply
         }
         expect(len(shown) == len(reply), "a worker twice", reply)
+        listed = {id: shown.pop(id)["state"] for id in [*shown] if id not in self.registered}
+        for id, other in self.others.items():
+            age_ms = self.now - other.seen_ms
+            state = "pulling" if age_ms < SILENT_MS else "gone" if age_ms <= KEPT_MS else None
+            same(listed.pop(id, None), state, "a worker that announced itself")
+        expect(set(listed.values()) <= {"gone"}, "a worker that is not registered", listed)
         expected = {w.id: self.worker_document(w) for w in self.registered.values()}
         for id, doc in expected.items():
             if len(doc["running"]) > MOST_SHOWN and id in shown:

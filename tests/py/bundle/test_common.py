@@ -1,0 +1,68 @@
+"""scripts/common.txt names what the plain life of a job needs, near enough: `make records` writes it anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgpack
+
+from jqmaster.bundle.build import Builder
+from jqmaster.bundle.script import Chunk
+from jqmaster.bundle.source import Item
+from servers import RedisServer
+
+ROOT = Path(__file__).resolve().parents[3]
+COMMON = ROOT / "scripts" / "common.txt"
+KEYS = ("{r}", "{r}:meta")
+
+
+class Recording(Chunk):
+    """Each item stands alone, and is noted when it is first looked for."""
+
+    def group(self, item: Item) -> Item:
+        return item
+
+    def adder(self) -> str:
+        return super().adder().replace("local v", 'redis.call("RPUSH", "needed", n)\nlocal v', 1)
+
+
+def needed(server: RedisServer) -> set[str]:
+    """Labels of what a job needs that is enqueued, picked, renewed and finished, when others were before it."""
+    chunks = {script.name: Recording(script) for script in Builder(ROOT, "server").scripts()}
+    found = set()
+    with server.client() as client:
+
+        def call(operation: str, *arguments: object) -> Any:
+            client.delete("needed")
+            packed = [value if isinstance(value, bytes) else msgpack.packb(value) for value in arguments]
+            # Without a first line a script may write what is not its own.
+            reply = client.eval(chunks[operation].text(), 2, *KEYS, *packed)
+            labels = [str(group[0]) for group in chunks[operation].groups.values()]
+            found.update(labels[int(number) - 1] for number in client.lrange("needed", 0, -1))
+            return reply
+
+        call("setup")
+        for _ in range(3):
+            found.clear()
+            for _ in range(3):
+                call("enqueue", {"name": "mail"}, b"\xc0")
+            for number in range(3):
+                job = msgpack.unpackb(call("pick", {"worker": "w", "queues": "mail"})[1])
+                call("heartbeat", {"worker": "w", "jobs": [[job["id"], job["token"]]]})
+                outcome = {"id": job["id"], "token": job["token"], "type": "success"}
+                next_ = {"pick": {"queues": "mail"}} if number == 1 else {}
+                call("finish", {"worker": "w", **next_}, outcome, b"\xc0")
+                if next_:
+                    break
+    return found
+
+
+def test_what_is_common_is_listed(fresh_server: RedisServer) -> None:
+    listed, found = set(COMMON.read_text().split()), needed(fresh_server)
+    assert len(found & listed) > 0.8 * len(found | listed), "make records writes it anew"
+
+
+if __name__ == "__main__":
+    with RedisServer() as server:
+        COMMON.write_text("\n".join(sorted(needed(server))) + "\n")
