@@ -15,6 +15,7 @@ local call = redis.call
 -- Every end is matched against each of them.
 local MOST = 20
 local MOST_BYTES = 16384
+local ALL_JOBS = cmsgpack.pack({ name = "*" })
 -- A webhook that matches no jobs: its secrets sign what jobs request by `notify`.
 M.OWN = "notify"
 
@@ -80,6 +81,7 @@ function M.parse(spec)
     return { i = spec.id, o = "" }
   end
   check.refuse(not spec.url and check.problem("url", check.URL, nil))
+  match = match ~= "" and match or ALL_JOBS
   local ends = table.concat(spec.on or { "cancelled", "done", "error", "skipped" }, " ")
   return { i = spec.id, u = spec.url, g = match, o = ends, m = matcherspec.compile(match) }
 end

@@ -20,7 +20,7 @@ OF_STATE = {"queued": "cyan", "scheduled": "blue", "blocked": "magenta", "retryi
 OF_STATE |= {"error": "red", "cancelled": "dim", "skipped": "dim"}
 _SPARKS = "▁▂▃▄▅▆▇█"
 _PIPE = 100_000  # columns of a pipe: nothing is cut there
-_MOMENTS_FROM_MS = 1e11  # a field in ms that is more is a moment (from 1973 on), less a duration (up to three years)
+_MOMENTS_FROM_MS = 1e11  # a number that is more is a moment (from 1973 on); a field in ms that is less, a duration
 
 _FIRST = ("id", "name", "queue", "status")
 
@@ -37,26 +37,34 @@ def plain(text: str) -> str:
 def text(field: str, cell: Cell, moment: Callable[[float], str | None]) -> str:
     """A document's field as people read it; "" for what says nothing: nil, 0, false, empty."""
     value = cell[0] if isinstance(cell, tuple) else cell
+    if not value:
+        return ""
     match value:
-        case None | False | 0 | "" | [] | {}:
-            return ""
         case True:
             return "yes"
-        case _ if field == "by":  # a number there is no count
+        case _ if field in ("by", "pid"):  # a number there is no count
             return plain(value if isinstance(value, str) else values.as_json(value))
         case str():
             return plain(value)
         case int() | float() if field.endswith("_ms"):
-            return moment(value) or "" if value > _MOMENTS_FROM_MS else milliseconds(value)
+            return moment(value) or "" if _is_moment(value) else milliseconds(value)
+        case int() if _is_moment(value):
+            return moment(value) or ""
         case int():
             return count(value)
         case float():
             return f"{value:,g}"
         case [*some] if all(isinstance(one, str) for one in some):
             return plain(", ".join(some))
+        case [*some] if all(isinstance(one, int) and _is_moment(one) for one in some):
+            return "; ".join(text(field, one, moment) for one in some)
         case [*some] if all(isinstance(one, list) and len(one) < 4 for one in some):
-            return ", ".join(" ".join(text(field, part, moment) for part in one) for one in some)
+            return "; ".join(" ".join(text(field, part, moment) for part in one) for one in some)
     return plain(values.as_json(value))
+
+
+def _is_moment(value: float) -> bool:
+    return value > _MOMENTS_FROM_MS
 
 
 def _style(field: str, cell: Cell) -> str | None:
@@ -139,7 +147,8 @@ def facts(document: Document) -> None:
     }
     made = RichTable.grid(padding=(0, 2, 0, 0))
     made.add_column(no_wrap=True, style="dim")
-    for name in sorted(document.keys() - tables.keys(), key=lambda name: (name not in _FIRST, name)):
+    doubled = {f"{name}_ms" for name in document}  # such as `next`, all the moments, and `next_ms`, the first
+    for name in sorted(document.keys() - tables.keys() - doubled, key=lambda name: (name not in _FIRST, name)):
         if said := text(name, document[name], lambda moment: both(moment, now)):
             style = _style(name, document[name]) or ""
             made.add_row(_title(name), Text(said, style, overflow="fold"))

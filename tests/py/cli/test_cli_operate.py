@@ -63,8 +63,8 @@ def test_limits_show_how_much_is_in_use(cli_: Cli) -> None:
     assert cli_.ok(*limit, "--rate", "100/min", "--json").document["rate"] == {"limit": 100, "period": 60}
     cli_.ok("call", "constrain", "total", '{"name": "other"}', "--concurrency", "1")
     rows = cli_.ok("limits").out.splitlines()
-    assert "2 at once, 100 in 60 s for each argument.to" in rows[1]
-    assert "0 in 0 keys" in rows[1] and "0/1" in rows[2]
+    assert "2 at once, 100 in 60 s for each argument." in rows[1]
+    assert '{"name":"mail"}' in rows[1] and "0 in 0 keys" in rows[1] and "0/1" in rows[2]
     cli_.ok("enqueue", "mail", '{"to": 4711}')
     assert "by" in cli_.run("call", "hold", "c", "5m").err
     assert re.search("until .*, in 2 h", cli_.ok("call", "hold", "c", "2h", "--by", "4711").out)
@@ -90,7 +90,9 @@ def test_schedules(cli_: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(again["next"]) == 5 and again["argument"] == {"$bin": "/wA="} and not again.get("paused")
     assert again["job"] == {"name": "ping", "queue": "q"}
     job_id = cli_.ok("call", "schedule", "nightly", "--run", "--json").document["job_id"]
-    assert re.search(f"{job_id} +queued", cli_.ok("schedules", "nightly").out)
+    shown = cli_.ok("schedules", "nightly").out
+    assert re.search(f"{job_id} +queued", shown) and re.search(r'job +{"name":"report"}', shown)
+    assert shown.count("\nnext ") == 1 and re.search(r"next +\d{4}-\d\d-\d\d 0[12]:00:00, in .*; ", shown)
 
 
 def test_workers_are_listed_and_asked(cli_: Cli) -> None:

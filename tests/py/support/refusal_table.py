@@ -208,8 +208,7 @@ BY_HAND: dict[str, dict[str, list[Any]]] = {
     },
     "usage": {"prefix": [{"prefix": "x"}]},
     "subscribe": {
-        "match: got no bytes": [[encode(BASE["subscribe"])]], "match": [[encode(BASE["subscribe"]), encode({})],
-                                                                      [encode({"id": "notify"}), A]],
+        "match": [[encode(BASE["subscribe"]), encode({})], [encode({"id": "notify"}), A]],
         "spec": [[], [encode(BASE["subscribe"]), A, BLOB]],
         "url": [[encode({"id": "notify", "url": "http://h/"})]], "on": [[encode({"id": "notify", "on": ["done"]})]],
         "FULL match": [[encode(BASE["subscribe"]), encode({"name": [f"a long name {one:03}" for one in range(990)]})]],

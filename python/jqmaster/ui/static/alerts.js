@@ -47,7 +47,7 @@ function Help({ alert, reload }) {
 }
 
 const Since = ({ alert }) =>
-  alert.since_ms ? html`<span class="muted"> since <${Ago} ms=${alert.since_ms} /></span>` : null;
+  alert.since_ms ? html`<span class="muted"> began <${Ago} ms=${alert.since_ms} /></span>` : null;
 
 /** One, with more of its kind folded below it. */
 const Alert = ({ alert, more = [], reload }) => html`<div class=${`alert is-${alert.level}`}>

@@ -265,7 +265,7 @@ async function change(isSame = false) {
   if (!isFor(page))
     return say(
       page.title,
-      `The key ${who.name} does not show this page: it has the role ${who.roles.join(', ')}${who.queues ? ` and is bound to the queues ${who.queues.join(', ')}` : ''}.`,
+      `The key ${who.name} does not show this page: it has the role${who.roles.length > 1 ? 's' : ''} ${who.roles.join(', ')}${who.queues ? ` and is bound to the queues ${who.queues.join(', ')}` : ''}.`,
     );
   setTitle(Object.values(params)[0] || page.title);
   const isFirst = !main.querySelector('.view');

@@ -103,7 +103,7 @@ function factsOf(job) {
     ['Priority', String(job.priority)],
     [
       'Attempts',
-      `${count(job.attempt)} started; ${count(job.retry_count)} of ${count(job.max_retry)} ${job.max_retry === 1 ? 'retry' : 'retries'} used`,
+      `${count(job.attempt)} started; ${count(Math.min(job.retry_count, job.max_retry))} of ${count(job.max_retry)} ${job.max_retry === 1 ? 'retry' : 'retries'} used`,
     ],
     ['Worker', job.worker_id && html`<${Worker} id=${job.worker_id} size=${120} />`],
     ['Enqueued', both(job.created_ms)],

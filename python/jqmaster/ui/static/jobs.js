@@ -242,7 +242,7 @@ export function Jobs() {
       change({ q: line, queue: '', name: '', tag: '', group: '', message: '', worker: '' });
   }, [line]);
   const { where, wrong } = read(filters);
-  return html`<${Head} title="Jobs" actions=${html`<${Link} class="button" to="/enqueue">Enqueue…<//>`} />
+  return html`<${Head} title="Jobs" actions=${may('pusher') && html`<${Link} class="button" to="/enqueue">Enqueue…<//>`} />
     <${Bulks} />
     <div class="query-line"><${FilterBar} fields=${[LINE]} /></div>
     ${

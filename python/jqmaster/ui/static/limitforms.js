@@ -63,17 +63,26 @@ function spec({ limit, period, by, cost, ...body }) {
   return body;
 }
 
-const LOOKED_AT = 200;
+// A dry run looks until it has found so many, or has looked at so many.
+const FOUND = 200;
+const LOOKED_AT = 20_000;
 
 /** What is at a path, such as `argument.customer.id`; undefined where it leads nowhere. */
 export const valueAt = (job, where) =>
   where.split(/(?<!\\)\./).reduce((value, step) => value?.[step.replace(/\\([.\\])/g, '$1')], job);
 
-/** A dry run: how many of the newest jobs match, what is found at its paths, and what another number would let start. */
+/** A dry run: how many jobs match, what is found at its paths, and what another number would let start. */
 async function tried(values, old) {
   const { match, by, cost } = spec(values);
-  const query = { match: stringify(match), newest: 1, brief: 1, looked: 1, argument_max: 65536, count: LOOKED_AT };
-  const { jobs: found, looked } = await api.get('/jobs', query);
+  const query = { match: stringify(match), newest: 1, brief: 1, looked: 1, argument_max: 65536, count: FOUND };
+  const found = [];
+  let [looked, cursor] = [0];
+  do {
+    const page = await api.get('/jobs', { ...query, cursor });
+    found.push(...page.jobs);
+    looked += page.looked;
+    cursor = page.cursor;
+  } while (cursor && found.length < FOUND && looked < LOOKED_AT);
   const lost = [by, cost]
     .flat()
     .filter((where) => typeof where === 'string')
@@ -81,7 +90,7 @@ async function tried(values, old) {
     .filter(([, none]) => none);
   const keys = by && new Set(found.map((job) => stringify([by].flat().map((where) => valueAt(job, where))))).size;
   return [
-    `${jobs(found.length)} of the newest ${count(looked)} match${keys ? `, under ${count(keys)} ${keys === 1 ? 'key' : 'keys'}` : ''}.`,
+    `${jobs(found.length)} of ${count(looked)} looked at match${keys ? `, under ${count(keys)} ${keys === 1 ? 'key' : 'keys'}` : ''}.`,
     ...lost.map(([where, none]) => `${where} leads nowhere in ${count(none)} of them.`),
     old && values.concurrency
       ? foretold(await only('/constraints', { ids: old.id, busiest: 100 }), values.concurrency)

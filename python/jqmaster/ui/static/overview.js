@@ -2,7 +2,7 @@
 import { Alerts } from './alerts.js';
 import { api, withQuery } from './api.js';
 import { Chart, setMark, spread, useStatistics, waits } from './chart.js';
-import { brief, count, cut, duration, percent, rate, setServerNow } from './format.js';
+import { brief, count, cut, duration, jobs, percent, rate, setServerNow } from './format.js';
 import { Ago, Badge, Button, Head, Loaded, none, Section, Table, Tile, toQueue, zero } from './parts.js';
 import { lookOn, MINUTES, ranked } from './queues.js';
 import { html, Link, navigate, parted, useData, useEffect } from './view.js';
@@ -39,7 +39,7 @@ function Tiles({ data, found }) {
     <${Tile} name="Scheduled" kind="scheduled" to="/jobs?status=scheduled" value=${sum(totals.scheduled)}>for later<//>
     <${Tile} name="Blocked" kind="blocked" to="/jobs?status=blocked" value=${sum(totals.blocked)}>by other jobs<//>
     <${Tile} name="Workers" to="/workers" value=${count(workers.count)}>${
-      workers.unreachable ? `${count(workers.unreachable)} unreachable` : `${count(workers.held)} jobs held`
+      workers.unreachable ? `${count(workers.unreachable)} unreachable` : `${jobs(workers.held)} held`
     }<//>
     <${Tile} name="Slots in use" to="/workers" value=${used === null ? '–' : percent(used)}>${
       used === null ? 'none is known' : `${count(workers.slots_held)} of ${count(workers.slots)}`

@@ -194,7 +194,7 @@ function About({ of: worker }) {
     ['Jobs it knows', worker.knows?.join(', ')],
     ['Jobs it does not know', worker.refused?.join(', ')],
     ['Slots', html`<${Slots} of=${worker} />`],
-    ['Registered', worker.since_ms && html`${moment(worker.since_ms)} (<${Ago} ms=${worker.since_ms} />)`],
+    ['Listed since', worker.since_ms && html`${moment(worker.since_ms)} (<${Ago} ms=${worker.since_ms} />)`],
     ['Last sign of life', html`<${Ago} ms=${worker.seen_ms} />`],
     ['Leases that ran out', worker.lapsed && html`<b>${count(worker.lapsed)}</b>`],
     ['Its jobs', html`<${Link} to=${withQuery('/jobs', { worker: worker.id })}>All it runs, and ran last<//>`],
