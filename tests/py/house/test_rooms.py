@@ -18,7 +18,7 @@ PACKAGE = ROOT / "python/jqmaster"
 # ones, also for type checkers alone and within functions. The package's `__init__` may know all. With each room the
 # lines that it may have.
 FLOORS: dict[str, dict[str, int]] = {
-    "for people": {"__main__": 20, "cli": 2530, "testing": 140},
+    "for people": {"__main__": 20, "cli": 2540, "testing": 140},
     "for programs": {"client": 2900, "worker": 2360},
     "the server": {"server": 5570},
     "the engine's hand": {
