@@ -21,7 +21,7 @@ from topologies import free_ports
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 PACKAGE = str(Path(jqmaster.__file__).parents[1])
-PYTEST = ("-m", "pytest", "-q", "-pno:cacheprovider", "-pno:schemathesis")  # the last takes a second to start
+PYTEST = ("-m", "pytest", "-q", "-pno:cacheprovider")
 FILE = re.compile(r"```python\n# file: (\S+)\n(.*?)```", re.DOTALL)
 
 

@@ -86,7 +86,7 @@ def test_new_object(jq):
 
 def run(folder: Path, *options: str, **environment: str) -> str:
     paths = os.pathsep.join([str(Path(jqmaster.__file__).parents[1]), str(folder)])
-    plugins = ["jqmaster.testing", "no:cacheprovider", "no:schemathesis"]  # the last takes a second to start
+    plugins = ["jqmaster.testing", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", "-q", *(f"-p{plugin}" for plugin in plugins), *options]
     ended = subprocess.run(
         command, cwd=folder, env={**os.environ, "PYTHONPATH": paths, **environment}, capture_output=True,
