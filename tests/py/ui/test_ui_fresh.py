@@ -104,7 +104,7 @@ def test_an_answer_that_took_long_is_as_old_as_its_question(
         window.delay = 12000;
         window.fetch = async (...asked) => {
             const answer = await fetch(...asked);
-            if (new URL(asked[0], location).pathname === '/queue/a')
+            if (new URL(asked[0], location).pathname === '/queues')
                 await new Promise((done) => setTimeout(done, window.delay));
             return answer;
         };
