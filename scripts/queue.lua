@@ -1,6 +1,6 @@
 -- Shows and changes a queue: pauses it, resumes it, limits it, gives it settings of its own.
 --
--- One that is not there yet is created, so that it can be paused or limited before its first job; not by PATCH.
+-- One that is not there yet is created, so that it can be paused or limited before its first job; `known` refuses it.
 --
 -- @arg    name         queue
 -- @arg    paused       flag?            a paused queue takes jobs and starts none

@@ -31,7 +31,7 @@ _REPLY = re.compile(
     r"(?:\s{2,}(?P<meaning>.+))?"
 )
 _ROLE = re.compile(r"(?P<roles>[a-z]+(?:, [a-z]+)*)(?: with (?P<given>\w+(?:, \w+)*))?")
-_HTTP = re.compile(r"(?P<method>GET|POST|PUT|PATCH|DELETE) (?P<path>/\S*)")
+_HTTP = re.compile(r"(?P<method>GET|POST|PUT|DELETE) (?P<path>/\S*)")
 
 
 class HeadError(ValueError):
