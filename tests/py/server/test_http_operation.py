@@ -16,7 +16,6 @@ from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import install
 from jqmaster.engine.waiting import Waiting
-from jqmaster.server.events import JobEvents
 from jqmaster.server.http.app import create_app
 from jqmaster.server.master import Master
 from parts import eventually
@@ -187,7 +186,7 @@ async def lonely(fresh_server: RedisServer, namespace: str) -> Any:
         await install(client, namespace, builtin(), make_current=True)
         engine = Engine(client, namespace, recreate=True)
         waiting, ended = Waiting(engine, client), Ended(engine, client)
-        master = Master(engine, waiting, ended, Pokes(), JobEvents(engine))
+        master = Master(engine, waiting, ended, Pokes())
         yield Api(create_app(master), master), fresh_server
         await waiting.stop()
         await ended.stop()
