@@ -154,7 +154,7 @@ class Answer:
 def takes_msgpack(described: dict[str, Any]) -> bool:
     """Whether a client may ask for MessagePack there, as all but those of one type of their own."""
     answers = [one for status, one in described["responses"].items() if status[0] == "2"]
-    return "406" in described["responses"] and all(MSGPACK in one.get("content", {MSGPACK: {}}) for one in answers)
+    return all(MSGPACK in one.get("content", {MSGPACK: {}}) for one in answers)
 
 
 @dataclass
