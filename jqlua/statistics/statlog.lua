@@ -41,17 +41,15 @@ local SKIPPED = 9
 M.gathered = {}
 
 local function add(list, kind, first, second)
-  local n, item = #list + 1, nil
   if list[4] then
     local now, queue, name = meta.state[meta.NOW_MS], list[1], list[2]
     name = name == queue and "" or name
-    item = struct.pack(ITEM, NUMBER + (now - now % 1000) / 1000, TEXT + #queue, queue, TEXT + #name, name, kind,
+    list[#list + 1] = struct.pack(ITEM, NUMBER + (now - now % 1000) / 1000, TEXT + #queue, queue, TEXT + #name, name, kind,
       NUMBER + first, NUMBER + second)
     list[4] = false
   else
-    item = struct.pack(SAME, LIKE_BEFORE, kind, NUMBER + first, NUMBER + second)
+    list[#list + 1] = struct.pack(SAME, LIKE_BEFORE, kind, NUMBER + first, NUMBER + second)
   end
-  list[n] = item
 end
 
 local function add_enqueued(list)
