@@ -34,7 +34,6 @@ _MOST_LISTED = 200  # constraints, schedules
 _MOST_CALLS = 5  # for each of these
 _MOST_WORKERS = 1000
 _MOST_RUNNING = 1000
-_MOST_MARKS = 20
 _LEAST_AGE_S = 2.0
 _MOST_AGE_S = 10.0
 _REST = 50  # times as long as a look took
@@ -57,7 +56,6 @@ class Look:
     schedules: list[Document] = field(default_factory=list)
     workers: list[Document] = field(default_factory=list)
     running: list[Document] = field(default_factory=list)  # attempts, a thousand at most
-    marks: list[Document] = field(default_factory=list)  # the last ones, newest first
 
     @property
     def age_s(self) -> float:
@@ -125,7 +123,6 @@ class Figures:
         look.workers = [worker for worker in workers.documents if worker["state"] != "gone"]
         running = await self._engine.jobs({"status": "running"}, brief=True, count=_MOST_RUNNING)
         look.running = running.documents
-        look.marks = (await self._engine.marks(count=_MOST_MARKS)).documents
         ended = time.monotonic()
         self._due = began + max(_LEAST_AGE_S, min((ended - began) * _REST, _MOST_AGE_S))
         self._latest = look

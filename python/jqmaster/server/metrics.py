@@ -61,7 +61,6 @@ _OF_EACH = {
         ("last_timestamp_seconds", "last_ms", "The moment of the last job."),
         ("paused", "paused", "Whether it makes no jobs."),
     ),
-    "mark": (("timestamp_seconds", "time_ms", "When it was made, of the last marks, such as deploys."),),
 }  # fmt: skip
 
 
@@ -127,7 +126,6 @@ def _of_namespace(look: Look) -> Iterator[Metric]:
     made = (((schedule["id"],), schedule["made"]) for schedule in look.schedules)
     yield _family(CounterMetricFamily, "schedule_jobs", "Jobs made, ever.", ("schedule",), made)
     yield from _of_each("schedule", {schedule["id"]: {"paused": False, **schedule} for schedule in look.schedules})
-    yield from _of_each("mark", {mark["text"]: mark for mark in reversed(look.marks)})
     yield from _of_workers(look.workers)
     yield from _of_running(look)
     counts = Counter((alert["kind"], alert["level"]) for alert in look.alerts)

@@ -27,7 +27,6 @@ DEPLOY = ROOT / "examples" / "deploy"
 def of_dashboard() -> list[str]:
     document = json.loads((DEPLOY / "dashboard.json").read_text())
     asked = [target["expr"] for panel in document["panels"] for target in panel.get("targets", ())]
-    asked += [one["expr"] for one in document["annotations"]["list"]]
     [queues] = [one["query"]["query"] for one in document["templating"]["list"] if one["type"] == "query"]
     name, label = re.fullmatch(r"label_values\((\w+), (\w+)\)", queues).groups()  # type: ignore[union-attr]
     return [*asked, f'{name}{{{label}=""}}']

@@ -1,9 +1,9 @@
-// At a glance: a verdict, what is wrong, what waits, runs and ends over time, the largest queues, deploys.
+// At a glance: a verdict, what is wrong, what waits, runs and ends over time, the largest queues.
 import { Alerts } from './alerts.js';
 import { api, withQuery } from './api.js';
-import { Chart, setMark, spread, useStatistics, waits } from './chart.js';
+import { Chart, spread, useStatistics, waits } from './chart.js';
 import { brief, count, cut, duration, jobs, percent, rate, setServerNow } from './format.js';
-import { Ago, Badge, Button, Head, Loaded, none, Section, Table, Tile, toQueue, zero } from './parts.js';
+import { Badge, Head, Loaded, none, Section, Table, Tile, toQueue, zero } from './parts.js';
 import { lookOn, MINUTES, ranked } from './queues.js';
 import { html, Link, navigate, parted, useData, useEffect } from './view.js';
 
@@ -60,8 +60,8 @@ const OUTCOMES = {
 const ended = (bucket) => Object.keys(OUTCOMES).reduce((sum, kind) => sum + bucket[kind], 0);
 
 function Charts({ stats, time }) {
-  const { by, step, lines, whole: moments } = time;
-  const common = { moments, from_ms: moments[0], to_ms: moments.at(-1), zoom: true, marks: lines };
+  const { by, step, whole: moments } = time;
+  const common = { moments, from_ms: moments[0], to_ms: moments.at(-1), zoom: true };
   const outcomes = Object.entries(OUTCOMES)
     .map(([of, one]) => ({ ...one, of, values: spread(moments, stats, (bucket) => bucket[of]) }))
     .filter(({ of, values }) => of === 'done' || values.some(Boolean));
@@ -84,25 +84,9 @@ function Charts({ stats, time }) {
 
 function OverTime() {
   const load = (period, signal) => api.get('/stats', { ...period, brief: true }, { signal });
-  const { state, reload, ...time } = useStatistics(load);
+  const { state, ...time } = useStatistics(load);
   if (state.problem?.status === 403) return null; // of a key that is bound to queues
-  return html`<${Marks} marks=${time.marks} reload=${reload} />
-    <${Loaded} of=${state}>${({ stats }) => html`<${Charts} stats=${stats} time=${time} />`}<//>`;
-}
-
-// -- deploys ------------------------------------------------------------------------------------------
-
-function Marks({ marks, reload }) {
-  const [latest, ...others] = marks;
-  const since = ({ time_ms }) => `/changes?since=${time_ms}`;
-  return html`<p class="marks"><span class="muted">Deploys</span>
-    ${
-      latest
-        ? html`<span><b>${latest.text}</b> <${Ago} ms=${latest.time_ms} /></span> <${Link} to=${since(latest)}>What changed since?<//>`
-        : html`<span>none in this time</span>`
-    }
-    ${others.slice(0, 3).map((mark) => html`<${Link} key=${mark.time_ms} to=${since(mark)}>${mark.text}<//>`)}
-    <${Button} needs="operator" class="quiet" onClick=${() => setMark(reload)}>Mark a deploy<//></p>`;
+  return html`<${Loaded} of=${state}>${({ stats }) => html`<${Charts} stats=${stats} time=${time} />`}<//>`;
 }
 
 // -- queues -------------------------------------------------------------------------------------------

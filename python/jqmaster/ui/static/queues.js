@@ -301,8 +301,8 @@ const NAMES = [
   time('Run p95', 'run', 'p95'),
 ];
 
-function Charts({ stats, time: { by, whole: moments, from_ms, to_ms, lines } }) {
-  const common = { moments, from_ms, to_ms, zoom: true, marks: lines };
+function Charts({ stats, time: { by, whole: moments, from_ms, to_ms } }) {
+  const common = { moments, from_ms, to_ms, zoom: true };
   const counts = (name, kind, value) => ({ name, kind, values: spread(moments, stats, value) });
   const happened = [
     counts('enqueued', 'queued', (one) => one.enqueued),
