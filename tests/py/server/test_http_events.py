@@ -89,14 +89,14 @@ async def test_a_job_that_is_removed_ends_its_stream(
 
 async def test_nothing_is_left_when_clients_go(server: Server, own: Engine) -> None:
     job_id = await enqueue(own)
-    events = server.master.events
+    subscriptions = server.master.ended.subscriptions
     for _ in range(3):
         async with aiohttp.ClientSession() as session:
             for _ in range(5):
                 response = await session.get(f"{server.url}/job/{job_id}/events")
                 await response.content.readline()
-        await eventually(lambda: not events._subscriptions._listeners)
-        assert events._subscriptions._reader is None
+        await eventually(lambda: not subscriptions._listeners)
+        assert subscriptions._reader is None
 
 
 async def test_a_server_that_stops_takes_no_more_followers(

@@ -24,7 +24,6 @@ from referencing.jsonschema import DRAFT202012
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import Waiting
-from jqmaster.server.events import JobEvents
 from jqmaster.server.http.app import create_app
 from jqmaster.server.master import Master
 
@@ -155,7 +154,7 @@ class Answer:
 def takes_msgpack(described: dict[str, Any]) -> bool:
     """Whether a client may ask for MessagePack there, as all but those of one type of their own."""
     answers = [one for status, one in described["responses"].items() if status[0] == "2"]
-    return "406" in described["responses"] and all(MSGPACK in one.get("content", {MSGPACK: {}}) for one in answers)
+    return all(MSGPACK in one.get("content", {MSGPACK: {}}) for one in answers)
 
 
 @dataclass
@@ -284,8 +283,8 @@ class Pokes:
 @asynccontextmanager
 async def mastering(engine: Engine, **more: Any) -> AsyncIterator[Master]:
     """A master that dispatches nothing."""
-    parts = Waiting(engine, engine.redis), Ended(engine, engine.redis), JobEvents(engine)
-    yield Master(engine, *parts[:2], Pokes(), parts[2], **more)
+    parts = Waiting(engine, engine.redis), Ended(engine, engine.redis)
+    yield Master(engine, *parts, Pokes(), **more)
     for part in parts:
         await part.stop()
 
