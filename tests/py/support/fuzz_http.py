@@ -87,8 +87,6 @@ class HttpFuzzer:
             return {"jobs": [job] * self.random.randint(0, 3)}
         if operation.name == "finish":
             return {"outcomes": [{"id": job_id, "token": token, "type": "success", "result": self.values.odd()}]}
-        if operation.name == "import_records":
-            return packed(self.values.odd())
         if operation.name == "change":
             return {"jobs": [{"id": job_id, "priority": 1}]}
         body = {one.name: self.part(one) for one in operation.stand(route)[1] if not one.optional or self.chance(0.3)}

@@ -143,8 +143,6 @@ class Answer:
             return json.loads(self.raw)
         if content_type == "application/yaml":
             return quick_yaml.read(self.raw)
-        if content_type == "application/octet-stream":
-            return self.raw.decode("latin-1")
         return self.raw.decode()
 
     @property
