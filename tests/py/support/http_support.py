@@ -25,7 +25,7 @@ from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import Waiting
 from jqmaster.server.events import JobEvents
-from jqmaster.server.http.app import create_app
+from jqmaster.server.http.app import App
 from jqmaster.server.master import Master
 
 MSGPACK = "application/msgpack"
@@ -296,4 +296,4 @@ async def master(engine: Engine) -> AsyncIterator[Master]:
 
 @pytest.fixture
 async def api(master: Master) -> Api:
-    return Api(create_app(master, max_content_length=1 << 20), master)
+    return Api(App(master, max_content_length=1 << 20), master)
