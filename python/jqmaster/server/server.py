@@ -34,8 +34,7 @@ from jqmaster.server.dispatch import Dispatch
 from jqmaster.server.egress import Egress
 from jqmaster.server.embedded import EmbeddedRedis, EmbeddedRedisError
 from jqmaster.server.http import http1
-from jqmaster.server.http.app import create_app
-from jqmaster.server.http.entrance import RequestBounds
+from jqmaster.server.http.app import App, RequestBounds
 from jqmaster.server.keyring import Keyring
 from jqmaster.server.loop import Loop
 from jqmaster.server.master import Color, Master
@@ -293,7 +292,7 @@ class Server:
         if self.options.tls_cert is not None:
             config.certfile, config.keyfile = self._tls_files()
             config.alpn_protocols = ["http/1.1"]
-        app: Any = create_app(
+        app: Any = App(
             self.master, hosts=self.options.hosts(), bounds=self._bounds, root_path=self.options.root_path.rstrip("/")
         )
         serving = hypercorn.asyncio.serve(app, config, shutdown_trigger=self._shutdown.wait)

@@ -19,11 +19,11 @@ PACKAGE = ROOT / "python/jqmaster"
 # lines that it may have.
 FLOORS: dict[str, dict[str, int]] = {
     "for people": {"__main__": 20, "cli": 2540, "testing": 140},
-    "for programs": {"client": 2810, "worker": 2320},
-    "the server": {"server": 5130},
+    "for programs": {"client": 2800, "worker": 2320},
+    "the server": {"server": 4780},
     "the engine's hand": {
         "cluster": 1330,
-        "engine": 3070,
+        "engine": 3080,
         "connection": 1850,
         "bundle": 810,
         "manifest": 870,

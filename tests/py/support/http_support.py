@@ -24,7 +24,7 @@ from referencing.jsonschema import DRAFT202012
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import Waiting
-from jqmaster.server.http.app import create_app
+from jqmaster.server.http.app import App
 from jqmaster.server.master import Master
 
 MSGPACK = "application/msgpack"
@@ -142,8 +142,6 @@ class Answer:
             return json.loads(self.raw)
         if content_type == "application/yaml":
             return quick_yaml.read(self.raw)
-        if content_type == "application/octet-stream":
-            return self.raw.decode("latin-1")
         return self.raw.decode()
 
     @property
@@ -297,4 +295,4 @@ async def master(engine: Engine) -> AsyncIterator[Master]:
 
 @pytest.fixture
 async def api(master: Master) -> Api:
-    return Api(create_app(master, max_content_length=1 << 20), master)
+    return Api(App(master, max_content_length=1 << 20), master)
