@@ -81,9 +81,9 @@ def limit_of(match: Match, limits: LimitOptions) -> Limit:
 
 
 async def bring(jq: OperatingMethods, declared: Iterable[Limit | Schedule], tried: asyncio.Event) -> None:
-    """Bring all of it, in this order. Sets `tried` when that is done, or the server cannot be reached: it gets the rest later,
-    then. Raises ValueError for what cannot be, such as a cron expression that is none: a program with it must not
-    start as if all were well."""
+    """Bring all of it, in this order. Sets `tried` when that is done, or the server cannot be reached: it gets the rest
+    later, then. Raises ValueError for what cannot be, such as a cron expression that is none: a program with it must
+    not start as if all were well."""
     left = list(declared)
     failures = 0
     try:
