@@ -68,10 +68,10 @@ function M.start(job, holder, is_registered)
     end
     lease_ms = math.min(lease_ms, M.most_ms(job))
   end
-  transition.move(job, states.RUNNING, now + lease_ms, true)
   job[jobs.ATTEMPT], job[jobs.STARTED_MS] = job[jobs.ATTEMPT] + 1, now
   job[jobs.RANDOM], job[jobs.WORKER] = meta.random(), holder
   jobs.set(job, jobs.STARTED)
+  transition.move(job, states.RUNNING, now + lease_ms, true)
   if is_registered then
     hold(job, holder)
   end
