@@ -3,7 +3,6 @@ local fields = require "jqlua.base.fields"
 local check = require "jqlua.base.check"
 local jobpath = require "jqlua.values.jobpath"
 local meta = require "jqlua.base.meta"
-local settings = require "jqlua.settings.settings"
 
 local M = {}
 
