@@ -85,6 +85,7 @@ M.LOG = NAMESPACE .. ":log" -- string: what is not in the statistics yet (module
 -- + queue + 0 byte + name, and others, hash: bucket -> counts (module statistics.buckets)
 M.STATS = NAMESPACE .. ":stats:"
 M.STATS_PAIRS = NAMESPACE .. ":stats-pairs" -- zset, scores 0: queue + 0 byte + name (empty if it is the queue's)
+M.MARKS = NAMESPACE .. ":marks" -- zset, scores 0: moments and their names, in order (module find.marks)
 M.EVENTS = NAMESPACE .. ":events" -- stream, and shard channel
 M.TRACKED = NAMESPACE .. ":job:" -- + id, shard channel
 M.WORKER_CHANNEL = NAMESPACE .. ":worker:" -- + worker, shard channel: messages to it

@@ -205,6 +205,17 @@ class CallsByName(Calling):
         delay: float | timedelta | None = ...,
     ) -> list[Any]:
         """Takes running jobs away from their workers. They wait again, and no retry is spent."""
+    async def mark(self, text: str, time_ms: int | datetime | None = ...) -> Document:
+        """Puts a name to a moment, such as a deploy: it stands in charts, and what was before and after can be
+        compared."""
+    async def marks(
+        self,
+        from_ms: int | datetime | None = ...,
+        to_ms: int | datetime | None = ...,
+        cursor: str | None = ...,
+        count: int | None = ...,
+    ) -> Page:
+        """Lists marks, newest first."""
     async def pick(
         self,
         worker: str,

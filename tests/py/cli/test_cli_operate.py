@@ -161,6 +161,7 @@ def test_any_operation_is_called_by_its_name(cli_: Cli) -> None:
     assert row["id"] == job_id and job_id in cli_.ok("call", "jobs").out
     cli_.ok("call", "subscribe", "w", "--subscribe-url", "http://h/", "--match", '{"name": "x"}', "--on", "error")
     assert cli_.ok("call", "webhooks", "--json").document["url"] == "http://h/"
+    assert re.search(r"text +v1\.4", cli_.ok("call", "mark", "--text", "v1.4").out)
     for number in range(3):
         cli_.ok("enqueue", f"k{number}")
     part = cli_.ok("call", "queues", "--count", "1", "--json")

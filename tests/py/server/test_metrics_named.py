@@ -27,6 +27,7 @@ DEPLOY = ROOT / "examples" / "deploy"
 def of_dashboard() -> list[str]:
     document = json.loads((DEPLOY / "dashboard.json").read_text())
     asked = [target["expr"] for panel in document["panels"] for target in panel.get("targets", ())]
+    asked += [one["expr"] for one in document["annotations"]["list"]]
     [queues] = [one["query"]["query"] for one in document["templating"]["list"] if one["type"] == "query"]
     name, label = re.fullmatch(r"label_values\((\w+), (\w+)\)", queues).groups()  # type: ignore[union-attr]
     return [*asked, f'{name}{{{label}=""}}']
@@ -70,7 +71,7 @@ def figure(redis_url: str) -> Iterator[Named]:
     """A scrape of a master whose namespace has something of everything."""
     with MasterProcess("--redis", redis_url, "--namespace", "{metrics-named}") as master:
         jq = JQ(master.url)
-        jq.constrain("one", {"name": "mail"}, concurrency=1, rate={"limit": 9, "period": 1})
+        jq.operations.constrain("one", {"name": "mail"}, concurrency=1, rate={"limit": 9, "period": 1})
         jq.repeat("hourly", jq.new_job("report"), every=3600)
         scrape(master.url)
         jq.enqueue("mail", max_retry=0)

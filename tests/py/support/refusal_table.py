@@ -246,6 +246,7 @@ BY_HAND: dict[str, dict[str, list[Any]]] = {
     "audit": {"cursor": [{"cursor": wrong} for wrong in ("x", "-1")]},
     "export": {"cursor": [{"cursor": wrong} for wrong in ("x", "00", "c0")]},
     "trail": {"cursor": [{"cursor": wrong} for wrong in ("x", RUNNING.upper())]},
+    "marks": {"cursor": [{"cursor": wrong} for wrong in ("x", "0" * 13)]},
 }  # fmt: skip
 # Wrong lists of [id, token], the same for all who take them.
 PAIRS = {

@@ -17,7 +17,7 @@ from ui_support import Server, Ui
 ROOT = Path(__file__).resolve().parents[3]
 AXE = ROOT / "tools/js/node_modules/axe-core/axe.min.js"
 PAGES = (
-    "/", "/queues", "/queue/mail", "/queue/~.", "/jobs", "/jobs?queue=~..", "/failures", "/limits",
+    "/", "/changes", "/queues", "/queue/mail", "/queue/~.", "/jobs", "/jobs?queue=~..", "/failures", "/limits",
     "/limit/~.", "/schedules", "/schedule/mail", "/workers", "/enqueue", "/trail", "/keys", "/nothing",
 )  # fmt: skip
 # Of an empty system these are pages that others show as well: one that is not there, an empty list, no keys.

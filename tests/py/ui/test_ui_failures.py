@@ -35,6 +35,27 @@ def test_what_fails_most_comes_first(page: Page, site: Site) -> None:
     expect(page.get_by_text("Failed attempts, by the hour")).to_be_visible()
 
 
+def test_new_is_what_came_since_the_last_deploy(page: Page, site: Site) -> None:
+    fail_some(site)
+    marked = site.call("POST", "/mark", {"text": "v2 <b>"})["time_ms"]
+    site.call("POST", "/mark", {"text": "v1", "time_ms": marked - 1000_000})
+    site.call("POST", "/mark", {"text": "of old", "time_ms": marked - 9000_000})
+    site.add_all([{"name": "mail", "max_retry": 0}] * 2)
+    site.fail("mail", 1, message="mailbox is full", group="Full")
+    site.fail("mail", 1, message="no such address", group="Unknown")
+    go(page, "/ui/failures")
+    expect(page.get_by_text("1 new since v2 <b>")).to_be_visible()
+    new = page.get_by_title("New since v2 <b>: none of its jobs that are kept failed before")
+    expect(rows(page).filter(has=new)).to_have_count(1)
+    expect(rows(page).filter(has=new)).to_contain_text("Unknown")
+    expect(page.get_by_role("group", name="marked: v2 <b>, v1")).to_be_visible()
+    # A deploy outside of the time says nothing about it.
+    go(page, f"/ui/failures?from={marked - 500_000}&to={marked - 1}")
+    expect(page.get_by_text("3 new in this time")).to_be_visible()
+    go(page, "/ui/queue/mail")
+    expect(page.get_by_role("group", name="marked: v2 <b>, v1")).to_have_count(3)
+
+
 def test_a_group_is_retried_whole(page: Page, site: Site) -> None:
     fail_some(site)
     go(page, "/ui/failures")

@@ -1,8 +1,9 @@
-"""The overview in a browser: its verdict and alerts, history by queue."""
+"""The overview in a browser: its verdict and alerts, history by queue, deploys and what they changed."""
 
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 from playwright.sync_api import Locator, expect
@@ -36,7 +37,6 @@ def test_verdict_and_alerts_with_what_helps(ui: Ui, server: Server) -> None:
     ui.go("/", "Overview")
     line = ui.page.get_by_label("Alerts").locator(".alert").filter(has_text="Queue stands is paused")
     expect(ui.page.locator(".verdict")).to_contain_text("Queue stands is paused; 2 jobs wait")
-    expect(ui.page.locator(".verdict")).to_contain_text("as of")
     line.get_by_role("link", name="Show").click()
     expect(ui.page.locator("h1")).to_contain_text("stands")
     ui.go("/", "Overview")
@@ -58,4 +58,27 @@ def test_tiles_and_history(ui: Ui) -> None:
     waits.focus()
     ui.page.keyboard.press("ArrowLeft")
     expect(ui.page.locator("figure").filter(has=waits).get_by_role("status")).to_contain_text("p95")
+    ui.fits()
+
+
+def test_a_deploy_is_marked_and_compared(ui: Ui, server: Server) -> None:
+    ui.go("/changes", "Changes")
+    expect(ui.page.locator(".empty")).to_contain_text("jqmaster call mark")
+    ui.go("/", "Overview")
+    ui.button("Mark a deploy").click()
+    ui.dialog.get_by_label("What happened").fill("v1.4 <b>")
+    ui.dialog.get_by_role("button", name="Mark").click()
+    ui.told("Marked: v1.4 <b>")
+    expect(ui.page.locator(".marks")).to_contain_text("v1.4 <b>")
+    ui.page.get_by_role("link", name="What changed since?").click()
+    expect(ui.page.locator("h1")).to_have_text("Changes")
+    expect(ui.page.locator("h2")).to_contain_text("v1.4 <b>")
+    expect(ui.page.locator(".empty")).to_contain_text("Nothing")  # the minute of the mark is left out
+    # Of a deploy before what the tests above did all of that is after it.
+    ago_ms = int(time.time() * 1000) - 10 * 60_000
+    server.call("POST", "/mark", {"text": "v1.3", "time_ms": ago_ms})
+    ui.go(f"/changes?since={ago_ms}", "Changes")
+    row = ui.row("mail")
+    expect(row).to_contain_text("new")
+    expect(row).to_contain_text("25 %")
     ui.fits()

@@ -40,6 +40,7 @@ const ALL = { all: true };
 
 const pages = [
   page('/', 'Overview', async () => (await import('./overview.js')).Overview, { key: 'o', ranged: true }),
+  page('/changes', 'Changes', async () => (await import('./changes.js')).Changes, { under: '/', ...ALL }),
   page('/queues', 'Queues', async () => (await queues()).Queues, { key: 'q' }),
   page('/queue/:name', 'Queue', async () => (await queues()).Queue, { under: '/queues', ranged: true }),
   page('/jobs', 'Jobs', async () => (await import('./jobs.js')).Jobs, { key: 'j' }),

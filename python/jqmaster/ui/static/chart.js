@@ -1,6 +1,8 @@
 // Charts over time by uPlot: lines or stacked areas, values under the pointer and by the arrow keys, a brush that sets
-// the time range, a click that leads on; and the statistics that they show.
-import { brief, clock, duration, moment, now } from './format.js';
+// the time range, deploy marks, a click that leads on; and the statistics that they show.
+import { api } from './api.js';
+import { brief, clock, cut, duration, moment, now } from './format.js';
+import { act, form } from './forms.js';
 import { STATES } from './parts.js';
 import { uPlot } from './vendor/libraries.js';
 import { html, STEP_MS, same, setRange, useData, useEffect, useRange, useRef, useState } from './view.js';
@@ -44,10 +46,35 @@ const alone = (values) =>
   [...values.keys()].filter((i) => values[i] != null && values[i - 1] == null && values[i + 1] == null);
 
 function optionsOf(given, size) {
-  const { series, isStacked, times, format } = given;
+  const { series, isStacked, times, format, marks = [] } = given;
   const text = token('muted');
   const rule = { stroke: token('line'), width: 1 };
   const axis = { stroke: text, grid: rule, ticks: { ...rule, size: 4 }, font: '11px system-ui, sans-serif' };
+  const drawMarks = (plot) => {
+    const { ctx, bbox } = plot;
+    ctx.save();
+    ctx.strokeStyle = ctx.fillStyle = token('text');
+    ctx.lineWidth = devicePixelRatio;
+    ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+    ctx.textAlign = 'left';
+    let taken = Number.POSITIVE_INFINITY; // from where names stand: what would cover one has its line alone
+    for (const mark of marks) {
+      if (mark.ms < given.from_ms || mark.ms > given.to_ms) continue;
+      const x = Math.round(plot.valToPos(mark.ms / 1000, 'x', true));
+      ctx.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio]);
+      ctx.beginPath();
+      ctx.moveTo(x, bbox.top);
+      ctx.lineTo(x, bbox.top + bbox.height);
+      ctx.stroke();
+      const text = cut(mark.text, 20);
+      const width = ctx.measureText(text).width + 8 * devicePixelRatio;
+      const from = Math.min(x, bbox.left + bbox.width - width);
+      if (from + width > taken) continue;
+      taken = from;
+      ctx.fillText(text, from + 4 * devicePixelRatio, bbox.top + 11 * devicePixelRatio);
+    }
+    ctx.restore();
+  };
   const span = () => given.to_ms - given.from_ms;
   return {
     ...size,
@@ -91,6 +118,7 @@ function optionsOf(given, size) {
       }),
     ],
     hooks: {
+      draw: [drawMarks],
       setCursor: [(plot) => given.onPoint(plot.cursor.idx ?? -1)],
       setSelect: [
         (plot) => {
@@ -113,12 +141,25 @@ const Legend = ({ series, at, format }) =>
 
 /**
  * <Chart title="Ended, jobs a minute" moments=${[ms, …]} series=${[{name, kind?, values: [number|null, …], latest?}]}
- *   from_ms to_ms isStacked times height=${220} zoom onPick=${(ms, name) => …} unit="jobs" />
+ *   from_ms to_ms isStacked times height=${220} marks=${[{ms, text}]} zoom onPick=${(ms, name) => …} unit="jobs" />
  * kind: a state's colour; null: nothing was known or nothing happened (a gap, never 0). times: values are ms.
  * zoom: the brush sets the time range of all pages. onPick: a click or Enter at a moment; name: the series nearest to it.
  */
 export function Chart(given) {
-  const { title, moments, series, from_ms, to_ms, isStacked, times, height = 180, zoom, onPick, unit = '' } = given;
+  const {
+    title,
+    moments,
+    series,
+    from_ms,
+    to_ms,
+    isStacked,
+    times,
+    height = 180,
+    marks,
+    zoom,
+    onPick,
+    unit = '',
+  } = given;
   const format = given.format || (times ? duration : brief);
   const place = useRef(null);
   const plot = useRef(null);
@@ -128,6 +169,7 @@ export function Chart(given) {
   const [look, setLook] = useState(0);
   const shape = same([
     series.map((one, i) => [one.name, kindOf(one, i)]),
+    marks,
     isStacked,
     times,
     height,
@@ -149,6 +191,7 @@ export function Chart(given) {
       isStacked,
       times,
       format,
+      marks,
       get from_ms() {
         return range.current.from_ms;
       },
@@ -202,16 +245,18 @@ export function Chart(given) {
     at >= 0 && moments[at]
       ? `${clock(moments[at])}: ${series.map((one) => `${one.name} ${one.values[at] === null ? 'nothing' : format(one.values[at])}`).join(', ')}`
       : '';
+  const seen = (marks || []).filter((mark) => mark.ms >= from_ms && mark.ms <= to_ms);
+  const deploys = seen.length ? `; marked: ${seen.map((mark) => mark.text).join(', ')}` : '';
   const isNothing = !series.some((one) => one.values.some(Boolean));
   return html`<figure class="chart">
     <figcaption><span>${title}${at >= 0 && moments[at] ? html`<span class="crumb"> · ${moment(moments[at]).slice(0, 16)}${sum === null ? '' : ` · ${format(sum)} ${unit}`}</span>` : null}</span>
       <${Legend} series=${series} at=${at} format=${format} /></figcaption>
     <div class=${`chart-plot ${onPick ? 'is-link' : ''}`} ref=${place} style=${{ minHeight: `${height}px` }} tabindex="0" role="group" onKeyDown=${onKey} onBlur=${() => setAt(-1)}
-      aria-label=${`${title}; left and right show values${onPick ? ', Enter leads to them' : ''}`}
+      aria-label=${`${title}; left and right show values${onPick ? ', Enter leads to them' : ''}${deploys}`}
       onPointerDown=${(event) => {
         pressed.current = event.clientX;
       }} onClick=${(event) => Math.abs(event.clientX - pressed.current) < 4 && go(at)}></div>
-    ${isNothing ? html`<p class="chart-nothing muted">Nothing in this time${to_ms > now() - 2 * STEP_MS.minute ? ' yet' : ''}.</p>` : null}
+    ${isNothing ? html`<p class="chart-nothing muted">${to_ms > now() - 2 * STEP_MS.minute ? 'Nothing yet; the current minute or hour is not shown.' : 'Nothing in this time.'}</p>` : null}
     <span class="hidden-text" role="status">${said}</span>
   </figure>`;
 }
@@ -232,8 +277,8 @@ export function levelOf(ms, coarsest = 'minute') {
 }
 
 /**
- * Statistics of the time range of all pages → {by, step, moments: each step's begin, whole: those that are over, from_ms, to_ms,
- * state: useData's answer of load({by, from_ms, to_ms}, signal)}.
+ * Statistics of the time range of all pages → {by, step, moments: each step's begin, whole: those that are over, from_ms, to_ms, lines: deploy marks as
+ * a Chart takes them, newest mark, reload(), state: useData's answer of load({by, from_ms, to_ms}, signal)}.
  */
 export function useStatistics(load, deps = []) {
   const range = useRange();
@@ -246,13 +291,14 @@ export function useStatistics(load, deps = []) {
     (_, i) => from_ms + i * step,
   );
   const period = range.isLive ? { from_ms } : { from_ms, to_ms };
-  const state = useData((signal) => load({ by, ...period }, signal), {
-    ms: 10000,
-    deps: [by, ...(range.isLive ? [range.name] : [from_ms, to_ms]), ...deps],
-  });
+  const changes = [by, ...(range.isLive ? [range.name] : [from_ms, to_ms])];
+  const state = useData((signal) => load({ by, ...period }, signal), { ms: 10000, deps: [...changes, ...deps] });
+  const known = useData((signal) => api.get('/marks', period, { signal }), { ms: 30000, deps: changes });
+  const marks = known.data?.marks || [];
+  const lines = marks.map(({ time_ms, text }) => ({ ms: time_ms, text }));
   // Without the step that is not over: it would look like a slump.
   const whole = range.isLive && moments.length > 1 ? moments.slice(0, -1) : moments;
-  return { range, by, step, moments, whole, from_ms, to_ms, state };
+  return { range, by, step, moments, whole, from_ms, to_ms, marks, lines, reload: known.reload, state };
 }
 
 /** A value of each step's bucket; `nothing` where there is none. */
@@ -272,3 +318,13 @@ export const waits = (moments, buckets, of) =>
     kind,
     values: spread(moments, buckets, (one) => (one[of].count ? one[of][key] : null), null),
   }));
+
+/** A dialog; `done` is called when it was marked. */
+export const setMark = (done) =>
+  form({
+    title: 'Mark this moment',
+    body: 'It stands in the charts, and what is different since then can be seen. Programs: jqmaster call mark --text v1.4',
+    fields: [{ name: 'text', label: 'What happened', required: true, placeholder: 'v1.4' }],
+    action: 'Mark',
+    submit: ({ text }) => api.post('/mark', { text }),
+  }).then((mark) => mark && act(async () => done?.(), `Marked: ${mark.text}`));

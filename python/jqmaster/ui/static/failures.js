@@ -44,6 +44,11 @@ async function load(range, signal) {
   return { groups: found, isAll };
 }
 
+/** Since when a group is new: the last deploy of the time, else all of it. → {ms, words} */
+function freshness(range, [mark]) {
+  return mark ? { ms: mark.time_ms, words: `since ${mark.text}` } : { ms: range.from_ms, words: 'in this time' };
+}
+
 const failing = ({ failed, lapsed, error }) => failed + lapsed + error;
 
 /** The kinds of jobs that fail most. */
@@ -86,7 +91,7 @@ function Count({ one, most }) {
   return html`<span class="counted"><span>${count(one.count)}</span><span class="share" style=${{ width }}></span></span>`;
 }
 
-function columns(from_ms, text, most, run) {
+function columns(fresh, text, most, run) {
   const jobsOf = (one) => withQuery('/jobs', { group: one.group });
   const action = (id, name, one, kind) =>
     html`<${Button} needs="operator" class=${kind} aria-label=${`${name} all of ${one.group}`} onClick=${() => run(id, one)}>${name}…<//>`;
@@ -96,8 +101,8 @@ function columns(from_ms, text, most, run) {
       kind: 'wide',
       cell: (one) => html`<${Link} to=${jobsOf(one)} data-open>${cut(one.group, 120)}<//>
         ${
-          one.first_ms >= from_ms
-            ? html` <${Badge} word="new" kind="warning" title=${`New in this time: none of its jobs that are kept failed before`} />`
+          one.first_ms >= fresh.ms
+            ? html` <${Badge} word="new" kind="warning" title=${`New ${fresh.words}: none of its jobs that are kept failed before`} />`
             : null
         }
         <p class="muted said" title=${cut(one.message, 1000)}>
@@ -138,23 +143,23 @@ const KINDS = [
 /** "hour", "6 hours". */
 const bare = (span) => span.replace(/^1 /, '');
 
-function Summary({ groups, isAll, from_ms }) {
+function Summary({ groups, isAll, fresh }) {
   const sum = groups.reduce((whole, one) => whole + one.count, 0);
   const many = `${isAll ? '' : 'more than '}${count(groups.length)} ${groups.length === 1 ? 'group' : 'groups'}`;
-  const newest = groups.filter((one) => one.first_ms >= from_ms).length;
-  return html`<p class="muted">${inJobs(sum)} in ${many}, <b>${isAll ? '' : 'at least '}${count(newest)} new</b> in this time.
+  const newest = groups.filter((one) => one.first_ms >= fresh.ms).length;
+  return html`<p class="muted">${inJobs(sum)} in ${many}, <b>${isAll ? '' : 'at least '}${count(newest)} new</b> ${cut(fresh.words, 60)}.
     Jobs that failed for good stay until they are retried or discarded, or error_ttl has passed.</p>`;
 }
 
 /** A page of groups in order. */
-function Groups({ data, order, from_ms, text, reload }) {
+function Groups({ data, order, fresh, text, reload }) {
   const [rows, pager] = usePageOf([...data.groups].sort(ORDERS[order][1]), PAGE);
   const run = async (id, { group }) => (await mass(actionOf(id), { where: { group } })) !== undefined && reload();
   const most = Math.max(1, ...data.groups.map((one) => one.count));
   const empty = html`<${Empty}>No job has failed for good. <${Link} to=${withQuery('/jobs', { status: 'retrying' })}>Those
     that failed and are tried again<//><//>`;
-  return html`${data.groups.length ? html`<${Summary} ...${data} from_ms=${from_ms} />` : null}
-    <${Table} label="Failures by group" columns=${columns(from_ms, text, most, run)} rows=${rows} rowKey=${(one) => one.group}
+  return html`${data.groups.length ? html`<${Summary} ...${data} fresh=${fresh} />` : null}
+    <${Table} label="Failures by group" columns=${columns(fresh, text, most, run)} rows=${rows} rowKey=${(one) => one.group}
       empty=${empty}><${Pager} of=${pager} /><//>`;
 }
 
@@ -168,7 +173,8 @@ export function Failures() {
     ]);
     return { stats, kinds: worst(found) };
   };
-  const { state: statistics, range, by, whole: moments, from_ms, to_ms } = useStatistics(look);
+  const { state: statistics, range, by, whole: moments, from_ms, to_ms, lines, marks } = useStatistics(look);
+  const fresh = freshness(range, marks);
   const state = useData((signal) => load(range, signal), {
     ms: 10000,
     deps: range.isLive ? [range.name] : [from_ms, to_ms],
@@ -186,9 +192,9 @@ export function Failures() {
       return { name, kind, values, latest: values.reduce((sum, one) => sum + one, 0) };
     });
   return html`<${Head} title="Failures" actions=${choices} />
-    <${Loaded} of=${state}>${(data) => html`<${Groups} data=${data} order=${order} from_ms=${range.from_ms} text=${text} reload=${state.reload} />`}<//>
+    <${Loaded} of=${state}>${(data) => html`<${Groups} data=${data} order=${order} fresh=${fresh} text=${text} reload=${state.reload} />`}<//>
     <${Loaded} of=${statistics}>${(data) => html`<h2>Over time</h2><div class="grid">
-      <section class="panel"><${Chart} title=${`Failed attempts, by the ${by}`} height=${150} zoom
+      <section class="panel"><${Chart} title=${`Failed attempts, by the ${by}`} height=${150} zoom marks=${lines}
         moments=${moments} from_ms=${from_ms} to_ms=${to_ms} series=${series(data)} /></section>
       <${Section} title="By kind of job"><${Table} label="Failures by kind of job" columns=${KINDS} rows=${data.kinds}
         rowKey=${({ queue, name }) => `${queue} ${name}`} empty=${html`<p class="muted">Nothing failed in this time.</p>`} /><//>
