@@ -43,7 +43,7 @@ local DEAD_MS = 900000 -- so long it is told that a worker died
 function M.check_worker(id)
   local worker = workers.load(id)
   if worker then
-    if worker.u and worker.w == "unreachable" and call("ZSCORE", keys.RESTING, id) then -- one that pulls has no address
+    if worker.u and worker.w == "unreachable" and workers.is_resting(id) then -- one that pulls has no address
       alerts.add("unreachable", nil, { worker = id, since_ms = tonumber(call("ZSCORE", keys.ALIVE, id)) },
         "Worker %s cannot be reached at %s", wording.name(worker.n), workers.shown_url(worker.u))
     end

@@ -156,7 +156,7 @@ end
 --- A unique key is held by existing jobs, or kept: for an ended job, also without a record, or for a time from when its
 --- job was enqueued.
 local function check_unique(key)
-  local is_kept = has(keys.UNIQUE_KEPT, key)
+  local is_kept = due.at(due.UNIQUE .. key) ~= nil
   for id in call("GET", keys.UNIQUE .. key):gmatch("[^ ]+") do
     local job = jobs.read(id)
     local options = job and jobs.copy_options(job) or {}
@@ -198,7 +198,7 @@ local function check_worker(id)
   local record, held = workers.load(id), call("ZCARD", keys.HELD .. id)
   expect(record or held == 0, "worker", id, "is unknown and holds jobs")
   if record and record.u then
-    local has_room = held < record.m and not record.k and not has(keys.RESTING, id)
+    local has_room = held < record.m and not record.k and not workers.is_resting(id)
     expect(has_room == has(keys.POOL .. record.p, id), "worker", id, "stands wrongly in its pool")
   end
   for secret in string.gmatch(record and record.s or "", "[^ ]+") do
@@ -265,11 +265,12 @@ local CHECKS = {
       check_queue(name)
     end
   end,
-  ["unique-kept"] = function()
-    for _, key in ipairs(findings.members(keys.UNIQUE_KEPT)) do
-      expect(is_there(keys.UNIQUE .. key), "unique key", key, "is kept, but is of no job")
+  due = function()
+    for _, member in ipairs(findings.members(keys.DUE)) do
+      local kind, name = member:sub(1, 1), member:sub(2)
+      expect(kind ~= due.UNIQUE or is_there(keys.UNIQUE .. name), "unique key", name, "is kept, but is of no job")
+      expect(kind ~= due.RESTING or workers.load(name), "worker", name, "rests and has no record")
     end
-    findings.expect_bound("end of unique keys", due_ms(due.UNIQUE), findings.first_score(keys.UNIQUE_KEPT))
   end,
 }
 
