@@ -85,3 +85,13 @@ def test_a_hold_that_was_over_when_the_clock_went_back_may_be_forgotten_beside_a
     run(driver, "clock", delta_ms=500)
     run(driver, "clock", delta_ms=-40000)
     run(driver, "usage", id="c")
+
+
+def test_a_key_is_kept_for_the_job_that_ended_last_though_it_came_first(driver):
+    bring(driver, "first", {"unique": "u", "unique_for": 60, "max_lapses": 0})
+    pick(driver)
+    bring(driver, "next", {"unique": "u", "if_exists": "latest", "expires_in": 10})
+    run(driver, "clock", delta_ms=90_000_000)
+    run(driver, "tick")
+    bring(driver, "last", {"unique": "u"})
+    run(driver, "check")
