@@ -38,8 +38,10 @@ async def main() -> None:
 
     # It is up again. What failed because of it runs again; what nothing can help is removed.
     shop_is_down = False
-    print("retried:", await jq.aretry_where(queue="charge", group="ConnectionError"))
-    print("removed:", await jq.adiscard_where(queue="charge", status="error"))
+    again = await jq.aoperations.retry(where={"queue": "charge", "group": "ConnectionError"})
+    print("retried:", again.changed)
+    gone = await jq.aoperations.discard(where={"queue": "charge", "status": "error"})
+    print("removed:", gone.changed)
     for job in jobs[:2]:
         await job.ajoin()
         document = await job.adocument()

@@ -31,7 +31,7 @@ local function recent_of(name, minutes)
   if not meta.state[meta.COUNTED] then
     return nil, false
   end
-  log.cells = log.cells or buckets.cells(call("GET", keys.LOG), true)
+  log.cells = log.cells or buckets.cells(call("GET", keys.LOG))
   local now = meta.state[meta.NOW_MS]
   local current = math.floor(now / MINUTE_MS)
   local first, is_active = current - minutes + 1, false

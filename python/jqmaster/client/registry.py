@@ -11,9 +11,9 @@ from typing import Any, TypeVar, Unpack, cast, overload
 
 from jqmaster.client import handle as handles
 from jqmaster.client.calling import MessagePack, Serializer
+from jqmaster.client.declared import Limit, LimitOptions, Match, Schedule, limit_of
 from jqmaster.client.flow import FlowMethods
 from jqmaster.client.handle import Handle, batched
-from jqmaster.client.limits import Declared, LimitOptions, Match, declare
 from jqmaster.client.link import Link, plain
 from jqmaster.client.operating import OperatingMethods
 from jqmaster.client.target import Target, wait_s
@@ -62,8 +62,8 @@ class Registry(OperatingMethods, FlowMethods):
         self.serializer: Serializer = serializer or MessagePack()
         self.defaults: JobOptions = options.check(defaults)
         self.tasks: dict[str, Task[..., Any]] = {}
-        self.limits: dict[str, Declared] = {}
-        self.recurring: dict[str, tuple[Task[..., Any], ScheduleOptions]] = {}
+        self.limits: dict[str, Limit] = {}
+        self.recurring: dict[str, Schedule] = {}
         self.middlewares: list[Middleware] = []
         self.lifespans: list[Lifespan] = []
         self.state: Any = None
@@ -137,7 +137,7 @@ class Registry(OperatingMethods, FlowMethods):
         except (TypeError, ValueError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"schedule {schedule_id}: {error}") from error.__cause__
-        self.recurring[schedule_id] = task, when
+        self.recurring[schedule_id] = Schedule(schedule_id, task, when)
         return task
 
     @overload
@@ -148,11 +148,14 @@ class Registry(OperatingMethods, FlowMethods):
     def limit(self, match: Any = None, /, **limits: Unpack[LimitOptions]) -> Any:
         """Decorator above `@jq.job`: limit its jobs, `@jq.limit(by="argument.customer", concurrency=5)`. Or, for all
         jobs that match, `jq.limit({"name": "mail.*"}, id="mails", concurrency=5)`. `id`: default the job's name; all
-        else as of `constrain`. Brought as schedules are; `unconstrain` takes it out of the server. Raises TypeError or
-        ValueError for what cannot be."""
+        else as of `jq.operations.constrain`. Brought as schedules are; `unconstrain` takes it out of the server.
+        Raises TypeError or ValueError for what cannot be."""
         if match is None:
             return lambda it: self.limit(it, **limits)
-        declare(self.limits, match, limits)
+        declared = limit_of(match, limits)
+        if declared.id in self.limits:
+            raise ValueError(f"there is a limit {declared.id!r} already; give this one another id")
+        self.limits[declared.id] = declared
         return match
 
     def middleware(self, function: MiddlewareT) -> MiddlewareT:

@@ -33,7 +33,6 @@ from jqmaster.server.dispatch import Dispatch
 from jqmaster.server.egress import Egress
 from jqmaster.server.embedded import EmbeddedRedis, EmbeddedRedisError
 from jqmaster.server.events import JobEvents
-from jqmaster.server.figures import MOST_QUEUES
 from jqmaster.server.http import http1
 from jqmaster.server.http.app import create_app
 from jqmaster.server.http.entrance import RequestBounds
@@ -77,7 +76,7 @@ class ServeOptions:
     max_deliveries: int = 1000
     recreate: bool = False  # set a namespace up again that has vanished
     access_log: bool = False  # a line for each request and delivery
-    metrics_queues: int = MOST_QUEUES  # shown one by one in /metrics
+    metrics_queues: int = 100  # shown one by one in /metrics
     allowed_hosts: Collection[str] = ()  # names to be asked by; "*": any
     root_path: str = ""  # under which a proxy serves it, such as /jq
     proxies: Proxies = NO_PROXIES  # who say who a user is

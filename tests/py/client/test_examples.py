@@ -91,7 +91,7 @@ def test_limits(master: MasterProcess) -> None:
 @PULLS
 @pytest.mark.usefixtures("worker")
 def test_unique(master: MasterProcess) -> None:
-    JQ(master.url).discard_where(name="add")
+    JQ(master.url).operations.discard(where={"name": "add"})
     assert run(sys.executable, "unique.py", master.url).splitlines() == [
         "edit 1 makes a job",
         "edit 2 changes the job that waits",
@@ -106,7 +106,7 @@ def test_unique(master: MasterProcess) -> None:
 @PULLS
 @pytest.mark.usefixtures("worker")
 def test_schedules(master: MasterProcess) -> None:
-    JQ(master.url).discard_where(name="add")
+    JQ(master.url).operations.discard(where={"name": "add"})
     assert run(sys.executable, "schedules.py", master.url).splitlines() == [
         "nightly: 02:30",
         "on weekends: False",

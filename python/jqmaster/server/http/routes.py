@@ -14,7 +14,7 @@ from jqmaster.manifest import contract
 from jqmaster.manifest.contract import Operation
 from jqmaster.manifest.manifest import operations
 from jqmaster.server import jsonform
-from jqmaster.server.http import about, access, copying, following, metrics, overview
+from jqmaster.server.http import about, access, copying, following, metrics
 from jqmaster.server.http.calls import Call
 from jqmaster.server.http.own import Handler
 from jqmaster.server.http.translate import Translation, no_such_job
@@ -32,7 +32,7 @@ logger = logging.getLogger("jqmaster.http")
 
 OWN = (
     access.who, access.log_in, access.log_out, access.create_key, following.enqueue_one, following.get_job,
-    following.poll_job, following.job_events, overview.get_overview, copying.export,
+    following.poll_job, following.job_events, copying.export,
     copying.import_records, about.alive, about.health, metrics.metrics, about.openapi, about.worker_openapi,
 )  # fmt: skip
 """Requests that are more than one call of a script, or none."""
