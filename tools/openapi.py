@@ -28,7 +28,7 @@ EXAMPLES: Mapping[str, Any] = HAND["components"]["examples"]
 Schema = dict[str, Any]
 
 MEDIA = {
-    "events": ["text/event-stream"], "records": ["application/octet-stream"], "yaml": ["application/yaml"],
+    "events": ["text/event-stream"], "yaml": ["application/yaml"],
     "metrics": [
         "text/plain; version=0.0.4; charset=utf-8", "application/openmetrics-text; version=1.0.0; charset=utf-8",
     ],
@@ -261,7 +261,7 @@ def _of_reply(operation: Operation, told: Reply) -> tuple[Schema | None, Any]:
             of = type_of(of.name.capitalize())
         case "events":
             return schema(of) | {"description": "Server-sent events, each with such data."}, None
-        case "records" | "yaml" | "metrics" | "result":
+        case "yaml" | "metrics" | "result":
             return {}, None
     if of.kind not in ("list", "page"):
         return schema(of), example(of)

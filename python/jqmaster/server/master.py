@@ -15,7 +15,6 @@ from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import Waiting
 from jqmaster.server.bulk import Bulks
 from jqmaster.server.dispatch import Dispatch
-from jqmaster.server.figures import MOST_QUEUES, Figures
 from jqmaster.server.keyring import Keyring
 from jqmaster.server.meters import Meters
 from jqmaster.server.session import IDLE_S, NO_PROXIES, Proxies
@@ -48,15 +47,13 @@ class Master:
     color: Color = "grey"
     draining: asyncio.Event = field(default_factory=asyncio.Event)
     meters: Meters = field(default_factory=Meters)
-    figures: Figures = field(init=False)
-    metrics_queues: int = MOST_QUEUES
+    metrics_queues: int = 100
     streams: int = 0
     most_streams: int = 10_000
     enqueuing: Coalescer = field(init=False)
 
     def __post_init__(self) -> None:
         self.enqueuing = Coalescer(self.engine)
-        self.figures = Figures(self.engine, self.metrics_queues)
         self.engine.observe = self.meters.call
 
     async def about(self) -> dict[str, Any]:

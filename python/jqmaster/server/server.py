@@ -33,10 +33,8 @@ from jqmaster.server.bulk import Bulks
 from jqmaster.server.dispatch import Dispatch
 from jqmaster.server.egress import Egress
 from jqmaster.server.embedded import EmbeddedRedis, EmbeddedRedisError
-from jqmaster.server.figures import MOST_QUEUES
 from jqmaster.server.http import http1
-from jqmaster.server.http.app import create_app
-from jqmaster.server.http.entrance import RequestBounds
+from jqmaster.server.http.app import App, RequestBounds
 from jqmaster.server.keyring import Keyring
 from jqmaster.server.loop import Loop
 from jqmaster.server.master import Color, Master
@@ -77,7 +75,7 @@ class ServeOptions:
     max_deliveries: int = 1000
     recreate: bool = False  # set a namespace up again that has vanished
     access_log: bool = False  # a line for each request and delivery
-    metrics_queues: int = MOST_QUEUES  # shown one by one in /metrics
+    metrics_queues: int = 100  # shown one by one in /metrics
     allowed_hosts: Collection[str] = ()  # names to be asked by; "*": any
     root_path: str = ""  # under which a proxy serves it, such as /jq
     proxies: Proxies = NO_PROXIES  # who say who a user is
@@ -294,7 +292,7 @@ class Server:
         if self.options.tls_cert is not None:
             config.certfile, config.keyfile = self._tls_files()
             config.alpn_protocols = ["http/1.1"]
-        app: Any = create_app(
+        app: Any = App(
             self.master, hosts=self.options.hosts(), bounds=self._bounds, root_path=self.options.root_path.rstrip("/")
         )
         serving = hypercorn.asyncio.serve(app, config, shutdown_trigger=self._shutdown.wait)

@@ -34,7 +34,7 @@ def test_segments_are_told_apart() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_whatever_has_a_name_is_found_by_it(url: str, name: str) -> None:
     jq, at = JQ(url), segment(name)
-    jq.constrain(name, {"name": name}, concurrency=1)
+    jq.operations.constrain(name, {"name": name}, concurrency=1)
     with requests.Session() as http:
         http.headers["accept"] = "application/json"
 

@@ -16,7 +16,7 @@ from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import install
 from jqmaster.engine.waiting import Waiting
-from jqmaster.server.http.app import create_app
+from jqmaster.server.http.app import App
 from jqmaster.server.master import Master
 from parts import eventually
 from servers import RedisServer
@@ -182,7 +182,7 @@ async def lonely(fresh_server: RedisServer, namespace: str) -> Any:
         engine = Engine(client, namespace, recreate=True)
         waiting, ended = Waiting(engine, client), Ended(engine, client)
         master = Master(engine, waiting, ended, Pokes())
-        yield Api(create_app(master), master), fresh_server
+        yield Api(App(master), master), fresh_server
         await waiting.stop()
         await ended.stop()
 

@@ -14,7 +14,7 @@ from jqmaster.manifest import contract
 from jqmaster.manifest.contract import Operation
 from jqmaster.manifest.manifest import operations
 from jqmaster.server import jsonform
-from jqmaster.server.http import about, access, copying, following, metrics, overview
+from jqmaster.server.http import about, access, following, metrics
 from jqmaster.server.http.calls import Call
 from jqmaster.server.http.own import Handler
 from jqmaster.server.http.translate import Translation, no_such_job
@@ -32,11 +32,10 @@ logger = logging.getLogger("jqmaster.http")
 
 OWN = (
     access.who, access.log_in, access.log_out, access.create_key, following.enqueue_one, following.get_job,
-    following.poll_job, following.job_events, overview.get_overview, copying.export,
-    copying.import_records, about.alive, about.health, metrics.metrics, about.openapi, about.worker_openapi,
+    following.poll_job, following.job_events, about.alive, about.health, about.openapi, about.worker_openapi,
+    metrics.metrics,
 )  # fmt: skip
 """Requests that are more than one call of a script, or none."""
-STREAMS = ("events", "records")
 
 
 class Route:
@@ -50,8 +49,8 @@ class Route:
         is_call = isinstance(handler, Call)
         _, body = operation.stand(route)
         # Whether its content type is checked and JSON is turned into MessagePack; else a body is ignored.
-        self.takes_body = is_call or any(one.type != "records" for one in body)
-        self.goes_on = not is_call and operation.replies[0].type in STREAMS
+        self.takes_body = is_call or bool(body)
+        self.goes_on = not is_call and operation.replies[0].type == "events"
         # Nobody must be given jobs who has gone away while they waited.
         self.may_wait = operation.name == "pick"
         # Whether a browser may send it for a page of another site.
