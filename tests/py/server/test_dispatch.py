@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import email.utils
 import itertools
 import socket
 import time
@@ -13,8 +14,10 @@ import msgpack
 import pytest
 from aiohttp import web
 
-from jqmaster.engine.engine import Engine
+from jqmaster.engine.engine import Engine, connect
+from jqmaster.engine.scripts import load
 from jqmaster.server import sender
+from jqmaster.server.answers import retry_after_s
 from jqmaster.server.dispatch import Dispatch
 from parts import (
     ACCEPTED,
@@ -25,6 +28,7 @@ from parts import (
     answers,
     came_to,
     dispatch,  # noqa: F401
+    dispatching,
     enqueue,
     eventually,
     hang,
@@ -33,6 +37,7 @@ from parts import (
     until,
     worker,
 )
+from servers import RedisServer
 
 ODD = bytes.fromhex("92cd0001c7030501ff02")  # a number not in its shortest form, an ext of 3 bytes
 
@@ -232,3 +237,73 @@ async def test_no_answer_within_the_lease_lets_it_lapse(engine: Engine, dispatch
     async with worker(engine, hang):
         document = await until(engine, await enqueue(engine, timeout=0.2, max_retry=0), "error")
     assert document["reason"] == "timeout"
+
+
+# -- the loop --------------------------------------------------------------------------------------
+
+
+async def test_deliveries_to_several_workers_are_bounded_together(engine: Engine) -> None:
+    under_way = most = 0
+
+    async def slow(_job: dict[str, Any]) -> web.Response:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0.02)
+        under_way -= 1
+        return web.Response(status=202)
+
+    async with contextlib.AsyncExitStack() as workers:
+        for _ in range(6):  # each that does nothing would be given a job
+            await workers.enter_async_context(worker(engine, slow))
+        jobs = await engine.enqueue([({"name": "mail"}, b"\xc0")] * 30)
+        dispatch = await workers.enter_async_context(dispatching(engine, max_deliveries=3))
+        await eventually(lambda: came_to(dispatch, "accepted") == len(jobs))
+    assert 1 < most <= 3
+
+
+async def test_an_outcome_outlives_a_restart_of_redis() -> None:
+    with RedisServer("--appendonly", "yes", "--appendfsync", "always") as server:
+        async with connect(server.url) as redis:
+            await load(redis, "{t}")
+            engine = Engine(redis, "{t}")
+            go_on = asyncio.Event()
+
+            async def slow(_job: dict[str, Any]) -> web.Response:
+                await go_on.wait()
+                return web.Response(body=msgpack.packb({"type": "success"}))
+
+            async with worker(engine, slow) as stub, dispatching(engine) as dispatch:
+                job = await enqueue(engine)
+                await stub.delivered()
+                await asyncio.to_thread(server.kill)
+                go_on.set()
+                await eventually(lambda: came_to(dispatch, *FINISHED) == 1)
+                await asyncio.to_thread(server.start)
+                await until(engine, job, "done")
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        (None, None),
+        ("7", 7.0),
+        ("0", 1.0),
+        ("-3", 1.0),
+        ("99999", 3600.0),
+        ("9" * 5000, 3600.0),
+        ("soon", None),
+        ("nan", None),
+        ("Thu, 01 Jan 2026 00:00:00 +9999999999999999", None),
+        ("Thu, 01 Jan 99999 00:00:00 GMT", None),
+    ],
+)
+def test_retry_after_in_seconds(header: str | None, seconds: float | None) -> None:
+    assert retry_after_s(header) == seconds
+
+
+def test_retry_after_as_a_date() -> None:
+    header = email.utils.formatdate(time.time() + 30, usegmt=True)
+    seconds = retry_after_s(header)
+    assert seconds is not None and 28 <= seconds <= 30.5
+    assert retry_after_s("Thu, 01 Jan 1970 00:00:00 GMT") == 1

@@ -50,13 +50,6 @@ async def test_each_push_is_signed_with_the_secrets_of_its_worker(engine: Engine
     assert len({dict(headers)[b"webhook-id"] for headers in stub.headers}) == 2
 
 
-async def test_a_worker_without_secrets_gets_the_masters(engine: Engine) -> None:
-    async with worker(engine, ACCEPTED) as stub, dispatching(engine, secrets=[OTHER]):
-        await enqueue(engine)
-        await stub.delivered()
-    assert Verifier([OTHER]).refusal(stub.headers[0], stub.raw[0]) is None
-
-
 async def test_a_worker_that_refuses_the_signature_costs_the_job_nothing(engine: Engine, dispatch: Dispatch) -> None:
     async with worker(engine, answers(401, {"error": {"message": "who are you"}})) as stub:
         job = await enqueue(engine, max_retry=0)
@@ -79,7 +72,7 @@ async def test_no_url_leaves_a_job_running(engine: Engine, dispatch: Dispatch, h
     await until(engine, job, "queued")
 
 
-def test_what_cannot_be_decoded_stops_no_dispatch() -> None:
+def test_what_cannot_be_decoded_stops_no_dispatch_and_a_worker_without_secrets_gets_the_masters() -> None:
     document = msgpack.packb({"id": "0" * 14, "token": "1-", "name": "a", "attempt": 1, "timeout": 1})
     [push] = assigned([b"w", b"http://\xff/", b"", b"", document, b"\xc0"], [SECRET])
     assert push.secrets == [SECRET]
