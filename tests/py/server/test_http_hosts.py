@@ -77,7 +77,9 @@ async def test_a_refusal_has_an_id_a_line_and_is_counted(
             assert (told.status_code, told.headers["x-request-id"]) == (403, "mine")
         lines = [one.msg for one in caplog.records if isinstance(one.msg, logs.Fields)]
         assert [(line["id"], line["path"], line["status"]) for line in lines] == [("mine", "/job", 403)] * 2
-        assert server.master.meters.value("jq_http_requests_total", method="POST", path="/job", status="403") == 2
+        assert (
+            server.master.meters.value("jq_http_request_seconds_count", method="POST", path="/job", status="403") == 2
+        )
 
 
 async def test_pages_of_other_sites_do_not_shorten_a_results_life(redis_url: str, namespace: str) -> None:

@@ -127,7 +127,7 @@ class _Exchange:
         self._scope, self._receive, self._send = scope, receive, send
         self._route, params = routes.find(scope["method"], scope["path"])
         self._request = Request(scope, dict(scope["headers"]), params)
-        self._started: float | None = None
+        self._started = time.perf_counter()
         self.counted = 0
 
     async def serve(self) -> None:
@@ -151,7 +151,7 @@ class _Exchange:
         if body is None:
             return
         request.body = body
-        self._started = time.perf_counter()
+        self._started = time.perf_counter()  # not how long a client took to send it
         responding = routes.respond(master, route, request)
         if route.may_wait and b"timeout" in (body if "/call" not in route.path else self._scope["query_string"]):
             reply = await unless(self._receive(), responding)
@@ -243,10 +243,11 @@ class _Exchange:
         await self._send(_END)
 
     async def _begin(self, reply: Reply, *more: tuple[bytes, bytes]) -> None:
-        await self._pass_on({"type": "http.response.start", "status": reply.status, "headers": [*reply.headers, *more]})
+        headers = [*reply.headers, *more, *self._note(reply.status)]
+        await self._send({"type": "http.response.start", "status": reply.status, "headers": headers})
 
     async def _pass_on(self, message: Any) -> None:
-        """Send a message; the head of an answer with what all answers have."""
+        """Send what a page answers, its head with what all answers have."""
         if message["type"] == "http.response.start":
             message = {**message, "headers": [*message["headers"], *self._note(message["status"])]}
         await self._send(message)
@@ -254,7 +255,7 @@ class _Exchange:
     def _note(self, status: int) -> list[tuple[bytes, bytes]]:
         """Count and log the answer; its further headers."""
         request, route, scope = self._request, self._route, self._scope
-        seconds = None if self._started is None else time.perf_counter() - self._started
+        seconds = time.perf_counter() - self._started
         # Anything can be sent as a method, and each would be a series of its own.
         method = route.method if route else scope["method"] if scope["method"] in _METHODS else "OTHER"
         self._master.meters.request(method, route.path if route else "", status, seconds)
@@ -263,7 +264,7 @@ class _Exchange:
             worker = request.headers.get(b"worker-id")
             pairs = {
                 "id": request_id.decode("ascii"), "method": scope["method"], "path": scope["path"], "status": status,
-                "ms": None if seconds is None else round(seconds * 1000, 3),
+                "ms": round(seconds * 1000, 3),
                 "worker": None if worker is None else worker.decode("utf-8", "replace"),
                 "key": request.who.key_id, "who": request.who.name if request.who.key_id else None,
             }  # fmt: skip
