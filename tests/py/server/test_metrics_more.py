@@ -9,7 +9,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from http_support import Api, Master, api, master  # noqa: F401
 from jqmaster.engine.alerts import in_order, verdict
 from jqmaster.engine.engine import Engine
-from parts import answers, came_to, dispatch_of, enqueue, eventually, until, worker
+from parts import answers, came_to, dispatching, enqueue, eventually, until, worker
 from test_metrics import Figure, scrape
 
 
@@ -72,16 +72,12 @@ async def test_calls_of_scripts_are_timed(api: Api) -> None:
 
 
 async def test_deliveries_are_counted_by_what_came_of_them(engine: Engine) -> None:
-    dispatch = dispatch_of(engine)
-    dispatch.start()
-    try:
+    async with dispatching(engine) as dispatch:
         async with worker(engine, answers(200, {"type": "success"}), queues=["mail"]):
             await until(engine, await enqueue(engine, "mail"), "done")
         async with worker(engine, answers(429), queues=["busy"]):
             await enqueue(engine, "busy")
             await eventually(lambda: came_to(dispatch, "busy"))
-    finally:
-        await dispatch.stop()
     assert came_to(dispatch, "done") == 1
     assert dispatch.meters.value("jq_delivery_seconds_sum", outcome="done") > 0
 

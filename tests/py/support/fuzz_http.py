@@ -17,7 +17,7 @@ from http_support import document
 from jqmaster.bundle.built import builtin
 from jqmaster.manifest.contract import ANYBODY, SERVER, Argument, Operation, Route
 from jqmaster.manifest.manifest import operations
-from jqmaster.server.http.routes import OWN, STREAMS
+from jqmaster.server.http.routes import OWN
 from jqmaster.server.http.translate import in_query
 from processes import MasterProcess
 from servers import RedisServer
@@ -140,7 +140,7 @@ class HttpFuzzer:
         try:
             self.connection.request(method, path, body, headers)
             response = self.connection.getresponse()
-            is_stream = operation.replies[0].type in STREAMS and response.status == 200
+            is_stream = operation.replies[0].type == "events" and response.status == 200
             content = b"" if is_stream else response.read()
         except (TimeoutError, http.client.HTTPException, OSError) as problem:
             self.connection.close()

@@ -134,7 +134,7 @@ class Soak:
         self.redis = stack.enter_context(RedisServer())
         self.master = stack.enter_context(MasterProcess("--redis", self.redis.url, "--namespace", NAMESPACE))
         stack.enter_context(jq.using(self.redis.url, NAMESPACE))
-        jq.constrain("per-customer", {"tags": "limited"}, by="argument.customer", concurrency=1)
+        jq.operations.constrain("per-customer", {"tags": "limited"}, by="argument.customer", concurrency=1)
         for way in WAYS * plan.size:
             self._start(way)
 

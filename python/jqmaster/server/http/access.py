@@ -182,6 +182,6 @@ async def _told(master: Master, identity: Identity, *, asks: bool, has_session: 
             "queues": queues,
             "asks": asks,
             "session": has_session,
-            "master": await master.info.document(master.engine),
+            "master": await master.about(),
         }
     )

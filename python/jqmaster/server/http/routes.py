@@ -20,7 +20,7 @@ from jqmaster.server.http.own import Handler
 from jqmaster.server.http.translate import Translation, no_such_job
 from jqmaster.server.http_error import HttpError, busy, from_engine, internal, invalid
 from jqmaster.server.master import Master
-from jqmaster.server.message import JSON, Reply, Request, body_type, error_type, read_query, reply_type, sent_type
+from jqmaster.server.message import JSON, Reply, Request, media_type, read_query, reply_type
 
 # The first read begins a result's time; of a job that is followed or waited for more is published.
 _WRITING = ("result", "job_events", "poll_job")
@@ -36,8 +36,6 @@ OWN = (
     metrics.metrics,
 )  # fmt: skip
 """Requests that are more than one call of a script, or none."""
-ONE_TYPE = ("events", "yaml", "metrics")
-"""Replies of which the client does not choose the type."""
 
 
 class Route:
@@ -52,9 +50,7 @@ class Route:
         _, body = operation.stand(route)
         # Whether its content type is checked and JSON is turned into MessagePack; else a body is ignored.
         self.takes_body = is_call or bool(body)
-        reply = operation.replies[0].type
-        self.negotiates = is_call or reply not in ONE_TYPE
-        self.goes_on = not is_call and reply == "events"
+        self.goes_on = not is_call and operation.replies[0].type == "events"
         # Nobody must be given jobs who has gone away while they waited.
         self.may_wait = operation.name == "pick"
         # Whether a browser may send it for a page of another site.
@@ -120,15 +116,15 @@ def nowhere(method: str, path: str) -> HttpError:
 async def respond(master: Master, route: Route, request: Request) -> Reply:
     """Answer a request of somebody who may ask for what it asks for. Raises nothing but cancellation."""
     accept, of_body = request.headers.get(b"accept"), request.headers.get(b"content-type")
-    sent = sent_type(of_body, bool(request.body))
-    content_type = sent or JSON
+    content_type = reply_type(accept, of_body, bool(request.body))
     try:
-        # The content types come first: a request that cannot be read or answered must not change anything.
         if route.takes_body and request.body:
-            sent = body_type(of_body)
-        content_type = (reply_type if route.negotiates else error_type)(accept, sent)
-        if route.takes_body and request.body and sent == JSON:
-            request.body = jsonform.to_msgpack(request.body)
+            sent = media_type(of_body)
+            if sent is None:
+                why = f"content-type: expected {MSGPACK} or {JSON} (UTF-8)"
+                raise HttpError(415, "UNSUPPORTED", why, "content-type")
+            if sent == JSON:
+                request.body = jsonform.to_msgpack(request.body)
         if query := request.scope["query_string"]:
             request.query = read_query(query, route.query)
         if request.params:
@@ -185,8 +181,8 @@ def failure(error: HttpError, content_type: str) -> Reply:
 
 def refusal(request: Request, error: HttpError) -> Reply:
     """The answer for an error met before the request was read."""
-    sent = sent_type(request.headers.get(b"content-type"), has_body(request.scope["headers"]))
-    return failure(error, error_type(request.headers.get(b"accept"), sent))
+    has_more = has_body(request.scope["headers"])
+    return failure(error, reply_type(request.headers.get(b"accept"), request.headers.get(b"content-type"), has_more))
 
 
 def has_body(headers: Iterable[tuple[bytes, bytes]]) -> bool:

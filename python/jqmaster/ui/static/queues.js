@@ -250,7 +250,7 @@ function Why({ queue, change }) {
 }
 
 const CROWD = 50; // waiting jobs, from which on it is looked for what they have in common
-const SAMPLE = 200;
+const SAMPLE = 100;
 const COMMON = 0.1; // of them, from which on a value is shown
 const MOST_VALUES = 8;
 
