@@ -84,7 +84,7 @@ async def while_known(
     """A stream that ends when the key it was asked for with is no longer good."""
     async with aclosing(stream):
         async for piece in stream:
-            if master.keyring is not None and who.key_id and not master.keyring.holds(who):
+            if master.keyring is not None and who.key_id and not master.keyring.identity(who.key_id):
                 return
             yield piece
 
