@@ -91,7 +91,7 @@ async def test_pages_of_other_sites_do_not_shorten_a_results_life(redis_url: str
         job = {"name": "a", "keep_result": True}
         told = await asyncio.to_thread(requests.post, server.url + "/job", json=job, timeout=60)
         at = f"/job/{told.json()['job_id']}"
-        for path in (f"{at}/result", f"{at}/polling?timeout=0", f"{at}/events"):
+        for path in (f"{at}/result", f"{at}/polling?timeout=0"):
             assert await asyncio.to_thread(ask, path, origin="http://evil") == 403
             assert await asyncio.to_thread(ask, path, **{"sec-fetch-site": "cross-site"}) == 403
             assert await asyncio.to_thread(ask, path, **{"sec-fetch-site": "same-origin"}) in (200, 408, 409)

@@ -39,7 +39,6 @@ _ORIGIN = re.compile(r"\A\w+://[^/]*")
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 _ONLY_HTTPS = (b"strict-transport-security", b"max-age=31536000")
 _END = {"type": "http.response.body", "body": b"", "more_body": False}
-log = logging.getLogger("jqmaster.http")
 
 
 @dataclass
@@ -206,17 +205,8 @@ class _Exchange:
     # -- the answer -------------------------------------------------------------------------------
 
     async def _answer(self, reply: Reply) -> None:
-        """Send a reply; of a stream what comes, until the client has left."""
         await self._begin(reply)
-        if reply.stream is None:
-            await self._send(_END if self._scope["method"] == "HEAD" else {**_END, "body": reply.body})
-            return
-        self._master.streams += 1
-        try:
-            await unless(self._receive(), self._pump(reply.stream))
-        finally:
-            self._master.streams -= 1
-            await reply.stream.aclose()
+        await self._send(_END if self._scope["method"] == "HEAD" else {**_END, "body": reply.body})
 
     async def _answer_and_close(self, reply: Reply) -> None:
         """Answer a request whose body has not been read to its end."""
@@ -231,16 +221,6 @@ class _Exchange:
             await self._send(_END)
         finally:
             rest.cancel()
-
-    async def _pump(self, stream: Any) -> None:
-        try:
-            async for piece in stream:
-                await self._send({"type": "http.response.body", "body": piece, "more_body": True})
-        except Exception as error:
-            # The answer has no end then, by which the client knows.
-            log.warning("%s broke off: %s", self._scope["path"], error)
-            return
-        await self._send(_END)
 
     async def _begin(self, reply: Reply, *more: tuple[bytes, bytes]) -> None:
         headers = [*reply.headers, *more, *self._note(reply.status)]
