@@ -68,11 +68,10 @@ OWN: Mapping[str, str] = MappingProxyType({
     "finished": "Finished",
     "assigned": "Assigned",
     "result": "Result",
-    "events": "str",
     "yaml": "str",
     "metrics": "str",
 })  # fmt: skip
-"""Replies of a shape of their own, with their annotations; engine/replies.py reads them. Those from `events` on only
+"""Replies of a shape of their own, with their annotations; engine/replies.py reads them. Those from `yaml` on only
 the HTTP API has."""
 
 BLOBS: Mapping[str, frozenset[str]] = MappingProxyType({
