@@ -41,23 +41,19 @@ function M.level(level)
   return MINUTES[level] * 60000, KEPT[level]
 end
 
---- Summarizes values.
----@param counted table value in ms -> count
-local function summary(counted)
-  local count, sum, squares, least, greatest = 0, 0, 0, math.huge, 0
-  local cell = { 0, 0, 0, 0, 0 }
-  for ms, times in pairs(counted) do
-    count = count + times
-    sum = sum + times * ms
-    squares = squares + times * ms * ms
-    least = ms < least and ms or least
-    greatest = ms > greatest and ms or greatest
-    -- Step 0 is 0 ms; step n is up to STEP ^ (n - 1).
-    local step = ms > 0 and M.STEPS + 1 + math.ceil(math.log(ms) / LOG_STEP) or M.STEPS
-    cell[step] = (cell[step] or 0) + times
+--- Adds a value to those of a cell.
+---@param place number WAIT or RUN
+local function note(cell, place, ms)
+  local values = cell[place]
+  if not values then
+    values = { 0, 0, 0, math.huge, 0 }
+    cell[place] = values
   end
-  cell[1], cell[2], cell[3], cell[4], cell[5] = count, sum, squares, least, greatest
-  return cell
+  values[1], values[2], values[3] = values[1] + 1, values[2] + ms, values[3] + ms * ms
+  values[4], values[5] = math.min(values[4], ms), math.max(values[5], ms)
+  -- Step 0 is 0 ms; step n is up to STEP ^ (n - 1).
+  local step = ms > 0 and M.STEPS + 1 + math.ceil(math.log(ms) / LOG_STEP) or M.STEPS
+  values[step] = (values[step] or 0) + 1
 end
 
 local function add_values(to, from)
@@ -134,66 +130,47 @@ end
 --- Parses a log.
 ---@return table cells by queue and 0 byte and name (empty if it is the queue's), and minute
 local function parse(log)
-  local values = values_of(log)
-  local cells, waits, runs = {}, {}, {}
-  local cell, waited, ran, last_queue, last_name, last_minute
-  local i, size = 2, #values
-  while i < size do
-    local seconds, queue, name, count = values[i], values[i + 1], values[i + 2], values[i + 3]
-    local minute = (seconds - seconds % 60) / 60
-    if minute ~= last_minute or queue ~= last_queue or name ~= last_name then
-      cell = cell_of(cells, queue .. "\0" .. name, minute)
-      waited, ran = waits[cell] or {}, runs[cell] or {}
-      waits[cell], runs[cell] = waited, ran
-      last_minute, last_queue, last_name = minute, queue, name
+  local values, cells = values_of(log), {}
+  local seconds, pair, cell
+  for i = 2, #values, statlog.VALUES do
+    if values[i] > 0 then
+      seconds, pair = values[i], values[i + 1] .. "\0" .. values[i + 2]
+      cell = cell_of(cells, pair, (seconds - seconds % 60) / 60)
     end
-    for item = i + 4, i + 3 * count + 1, 3 do
-      local kind, first, second = values[item], values[item + 1], values[item + 2]
-      if kind == 1 then
-        cell[1] = cell[1] + first
-      else
-        cell[kind] = cell[kind] + 1
-        if first < NONE then
-          waited[first] = (waited[first] or 0) + 1
+    local kind, first, second = values[i + 3], values[i + 4], values[i + 5]
+    if kind == 1 then
+      cell[1] = cell[1] + first
+    else
+      cell[kind] = cell[kind] + 1
+      if first < NONE then
+        note(cell, M.WAIT, first)
+      end
+      if second < NONE then
+        if kind == statlog.DONE then
+          note(cell, M.RUN, second)
         end
-        if second < NONE then
-          if kind == statlog.DONE then
-            ran[second] = (ran[second] or 0) + 1
-          end
-          if second > seconds % 60 * 1000 + 999 then
-            note_span(cells, queue .. "\0" .. name, cell, seconds * 1000 + 999 - second)
-          end
+        if second > seconds % 60 * 1000 + 999 then
+          note_span(cells, pair, cell, seconds * 1000 + 999 - second)
         end
       end
     end
-    i = i + 4 + 3 * count
-  end
-  for its_cell, counted in pairs(waits) do
-    its_cell[M.WAIT] = next(counted) and summary(counted) or nil
-    counted = runs[its_cell]
-    its_cell[M.RUN] = next(counted) and summary(counted) or nil
   end
   return cells
 end
 
 --- Parses a log, with the sums of queues, names and everything.
 ---@param log string|false
----@param is_of_queues? boolean without those of names and of everything
 ---@return table cells by the ends of the hashes' keys, and minute
-function M.cells(log, is_of_queues)
+function M.cells(log)
   local cells = {}
   for pair, minutes in pairs(log and parse(log) or {}) do
     cells[pair] = minutes
     local queue, name = pair:match("^(%Z*)%z(.*)$")
     for minute, cell in pairs(minutes) do
+      M.add(cell_of(cells, "\0", minute), cell)
       if name ~= "" then
         M.add(cell_of(cells, queue .. "\0\0", minute), cell)
-      end
-      if not is_of_queues then
-        M.add(cell_of(cells, "\0", minute), cell)
-        if name ~= "" then
-          M.add(cell_of(cells, "\0" .. name, minute), cell)
-        end
+        M.add(cell_of(cells, "\0" .. name, minute), cell)
       end
     end
   end

@@ -77,7 +77,7 @@ async def test_a_refusal_has_an_id_a_line_and_is_counted(
             assert (told.status_code, told.headers["x-request-id"]) == (403, "mine")
         lines = [one.msg for one in caplog.records if isinstance(one.msg, logs.Fields)]
         assert [(line["id"], line["path"], line["status"]) for line in lines] == [("mine", "/job", 403)] * 2
-        assert server.master.meters.requests["POST", "/job", 403] == 2
+        assert server.master.meters.value("jq_http_requests_total", method="POST", path="/job", status="403") == 2
 
 
 async def test_pages_of_other_sites_do_not_shorten_a_results_life(redis_url: str, namespace: str) -> None:
@@ -93,7 +93,7 @@ async def test_pages_of_other_sites_do_not_shorten_a_results_life(redis_url: str
             assert await asyncio.to_thread(ask, path, origin="http://evil") == 403
             assert await asyncio.to_thread(ask, path, **{"sec-fetch-site": "cross-site"}) == 403
             assert await asyncio.to_thread(ask, path, **{"sec-fetch-site": "same-origin"}) in (200, 408, 409)
-        for path in (at, "/queues", "/overview"):  # what only looks
+        for path in (at, "/queues", "/alerts"):  # what only looks
             assert await asyncio.to_thread(ask, path, origin="http://evil") == 200
 
 

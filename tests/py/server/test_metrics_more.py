@@ -7,9 +7,9 @@ from typing import Any
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 
 from http_support import Api, Master, api, master  # noqa: F401
+from jqmaster.engine.alerts import in_order, verdict
 from jqmaster.engine.engine import Engine
-from jqmaster.server.figures import Figures
-from parts import answers, came_to, dispatch_of, enqueue, eventually, until, worker
+from parts import answers, came_to, dispatching, enqueue, eventually, until, worker
 from test_metrics import Figure, scrape
 
 
@@ -74,18 +74,14 @@ async def test_calls_of_scripts_are_timed(api: Api) -> None:
 
 
 async def test_deliveries_are_counted_by_what_came_of_them(engine: Engine) -> None:
-    dispatch = dispatch_of(engine)
-    dispatch.start()
-    try:
+    async with dispatching(engine) as dispatch:
         async with worker(engine, answers(200, {"type": "success"}), queues=["mail"]):
             await until(engine, await enqueue(engine, "mail"), "done")
         async with worker(engine, answers(429), queues=["busy"]):
             await enqueue(engine, "busy")
             await eventually(lambda: came_to(dispatch, "busy"))
-    finally:
-        await dispatch.stop()
     assert came_to(dispatch, "done") == 1
-    assert sum(dispatch.meters.delivery_seconds.counts) == came_to(dispatch, "done", "busy")
+    assert dispatch.meters.value("jq_delivery_seconds_count") == came_to(dispatch, "done", "busy")
 
 
 async def test_alerts_and_running_attempts_are_there(api: Api) -> None:
@@ -97,6 +93,16 @@ async def test_alerts_and_running_attempts_are_there(api: Api) -> None:
     assert figure("jq_alerts", kind="paused", level="warning") == 1
     assert figure("jq_alerts", kind="full", level="problem") is None
     assert figure("jq_longest_running_seconds", name="mail") is not None
+
+
+def test_several_partitions_tell_of_a_thing_once() -> None:
+    alerts: list[dict[str, Any]] = [
+        {"kind": "late", "queue": queue, "weight": weight, "text": f"{weight}", "level": level}
+        for queue, weight, level in (("a", 1, "warning"), ("b", 5, "problem"), ("b", 7, "problem"), ("c", 3, "warning"))
+    ]
+    told = in_order(alerts)
+    assert [(alert["queue"], alert["weight"]) for alert in told] == [("b", 7), ("c", 3), ("a", 1)]
+    assert verdict(told) == {"level": "problem", "text": "7. And 2 more alerts"}
 
 
 async def test_openmetrics_is_given_to_those_who_take_it(api: Api) -> None:
@@ -114,7 +120,7 @@ async def test_without_redis_the_masters_own_figures_are_there(api: Api, fresh_s
 
     lost = connect(fresh_server.url)
     fresh_server.kill()
-    api.master.figures = Figures(Engine(lost))
+    api.master.engine = Engine(lost)
     figure = await scrape(api)
     assert figure("jq_up") == 0
     assert (await scrape(api))("jq_http_requests_total", method="GET", path="/metrics", status="200") == 1
