@@ -74,8 +74,7 @@ class Handle(Reference, Generic[R_co]):
         if state == "skipped":
             raise JobSkipped(self.id)
         if state == "error":
-            job = await document(transport, self.link.serializer, self.id)
-            raise JobError(self.id, job.get("reason", "other"), job.get("message", ""), job.get("error"))
+            raise failure(await document(transport, self.link.serializer, self.id))
         try:
             _, packed = await transport.engine.result(self.id)
         except Expired:
@@ -141,18 +140,11 @@ class Handle(Reference, Generic[R_co]):
         return state
 
 
-def ids_of(jobs: Iterable[str | Handle[Any]]) -> list[str]:
-    return [job.id if isinstance(job, Handle) else job for job in jobs]
-
-
-async def batched(
-    call: Callable[[list[str]], Awaitable[Sequence[Any]]], jobs: Iterable[str | Handle[Any]]
-) -> list[Any]:
+async def batched(call: Callable[[list[str]], Awaitable[Sequence[Any]]], ids: Sequence[str]) -> list[Any]:
     """What calls with at most 1000 ids each say of many jobs."""
     results: list[Any] = []
-    ids = ids_of(jobs)
     for start in range(0, len(ids), BATCH):
-        results += await call(ids[start : start + BATCH])
+        results += await call(list(ids[start : start + BATCH]))
     return results
 
 
@@ -169,16 +161,17 @@ def _about(job_id: str) -> Iterator[None]:
 
 async def document(transport: Transport, serializer: Serializer, job_id: str) -> Document:
     """A job's document with its values unpacked. Raises NotFound."""
-    known: Document = unpacked(await _known(transport, job_id), serializer)
+    with _about(job_id):
+        [packed] = await transport.engine.get([job_id])
+    if packed is None:
+        raise NotFound(f"no such job: {job_id}")
+    known: Document = unpacked(packed, serializer)
     return known
 
 
-async def _known(transport: Transport, job_id: str) -> Document:
-    with _about(job_id):
-        [document] = await transport.engine.get([job_id])
-    if document is None:
-        raise NotFound(f"no such job: {job_id}")
-    return document
+def failure(job: Document) -> JobError:
+    """What its document says of a job that failed for good."""
+    return JobError(job["id"], job.get("reason", "other"), job.get("message", ""), job.get("error"))
 
 
 def unpacked(reply: Any, serializer: Serializer) -> Any:
@@ -206,7 +199,12 @@ async def gather(handles: Iterable[Handle[T]], timeout: float | None, *, return_
     async def job(handle: Handle[Any]) -> Any:
         async with places:
             left_s = None if deadline is None else max(0.0, deadline - time.monotonic())
-            return await _outcome(handle.aresult(left_s), return_errors)
+            try:
+                return await handle.aresult(left_s)
+            except Exception as error:
+                if not return_errors:
+                    raise
+                return error
 
     if plainly.is_plain():
         return await plainly.gather(*map(job, handles))
@@ -216,15 +214,6 @@ async def gather(handles: Iterable[Handle[T]], timeout: float | None, *, return_
     finally:
         for task in tasks:
             task.cancel()
-
-
-async def _outcome(result: Awaitable[Any], return_errors: bool) -> Any:
-    try:
-        return await result
-    except Exception as error:
-        if not return_errors:
-            raise
-        return error
 
 
 async def _wait(transport: Transport, job_id: str, timeout: float | None) -> str:
