@@ -21,7 +21,7 @@ async def test_what_takes_too_long_ends_whatever_else_is_under_way() -> None:
     wanted = [20, 0.2, 0.4, 0.1]
     tasks = [asyncio.create_task(takes(seconds)) for seconds in wanted]
     for task, seconds in zip(tasks[1:], wanted[1:], strict=True):
-        assert seconds <= await task < seconds + 10
+        assert seconds - 0.05 <= await task < seconds + 10
     assert not tasks[0].done()
     tasks[0].cancel()
 
