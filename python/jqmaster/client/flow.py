@@ -8,9 +8,8 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from jqmaster.client import handle as handles
-from jqmaster.client.handle import Handle, batched
+from jqmaster.client.handle import Handle, JobCancelled, JobError, batched
 from jqmaster.client.link import Link, plain
-from jqmaster.client.outcomes import JobCancelled, JobError
 from jqmaster.client.task import Call, calls_of
 from jqmaster.engine.ended import ENDED
 from jqmaster.engine.options import JobOptions

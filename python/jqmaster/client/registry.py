@@ -14,9 +14,8 @@ from jqmaster.client.calling import MessagePack, Serializer
 from jqmaster.client.declared import Limit, LimitOptions, Match, Schedule, limit_of
 from jqmaster.client.flow import FlowMethods
 from jqmaster.client.handle import Handle, batched
-from jqmaster.client.link import Link, plain
+from jqmaster.client.link import Link, Target, plain, wait_s
 from jqmaster.client.operating import OperatingMethods
-from jqmaster.client.target import Target, wait_s
 from jqmaster.client.task import (
     Call,
     Decorator,
