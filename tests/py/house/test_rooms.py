@@ -25,7 +25,7 @@ FLOORS: dict[str, dict[str, int]] = {
     "the engine's hand": {
         "cluster": 1320,
         "engine": 3070,
-        "connection": 1850,
+        "connection": 1890,
         "bundle": 810,
         "manifest": 870,
         "errors": 210,
