@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from jqmaster.cluster.opening import Opened
-from jqmaster.connection.blocking import listening
 from jqmaster.connection.endpoint import endpoint_of
-from jqmaster.engine.ended import ENDED, LOOK_EVERY_S, glance
+from jqmaster.connection.subscriptions import listened
+from jqmaster.engine.ended import ENDED, glance
 from jqmaster.engine.engine import Engine, Operations, pack
 from jqmaster.engine.options import NewJob
 from jqmaster.engine.replies import Enqueued
@@ -102,9 +103,9 @@ class PlainTransport(RedisTransport):
         if state in ENDED:
             return state
         engine = self._opened.engine_of(job_id)
-        async with listening(endpoint_of(engine.redis), f"{engine.namespace}:ended") as messages:
-            while (left_s := until - time.monotonic()) > 0:
-                message = await messages.get(min(left_s, LOOK_EVERY_S))
+        heard = listened(endpoint_of(engine.redis), f"{engine.namespace}:ended", until)
+        async with contextlib.aclosing(heard):
+            async for message in heard:
                 if message is None:
                     state = await self._look(job_id)
                     if state in ENDED:

@@ -23,8 +23,8 @@ FLOORS: dict[str, dict[str, int]] = {
     "the server": {"server": 5570},
     "the engine's hand": {
         "cluster": 1330,
-        "engine": 3070,
-        "connection": 1850,
+        "engine": 2970,
+        "connection": 1830,
         "bundle": 810,
         "manifest": 870,
         "errors": 210,
