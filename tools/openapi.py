@@ -83,6 +83,7 @@ def schema(of: Type, least: float | None = None, most: float | None = None) -> S
         case "list" | "page":
             assert of.of is not None
             made = {"type": "array", "items": schema(of.of)} | ends(least, most, "Items")
+            made |= {"uniqueItems": True} if of.distinct else {}
             # One queue will do.
             return {"oneOf": [schema(of.of), made]} if of.of.name == "queue" else made
         case "map":

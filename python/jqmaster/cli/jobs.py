@@ -19,7 +19,7 @@ from jqmaster.manifest.fields import FIELDS
 if TYPE_CHECKING:
     from jqmaster.cli.clients import Client
 
-_SECONDS = {field.name for field in FIELDS if field.kind == "seconds"}
+_SECONDS = {field.name for field in FIELDS if field.type == "seconds"}
 
 
 @Parameter(name="*")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from jqmaster.client.task import Task
 from jqmaster.engine import options
-from jqmaster.engine.options import Limits, check_arguments, known
+from jqmaster.engine.options import Limits, known
 
 Match = Mapping[str, Any] | Task[..., Any]
 """Which jobs: a map of conditions (docs/limits.md), or a task, which stands for its name."""
@@ -55,9 +55,8 @@ def matcher_of(match: Match) -> Mapping[str, Any]:
 def limits_of(options: Mapping[str, Any]) -> Limits:
     """Limits as the engine takes them. Raises TypeError for an option that does not exist."""
     named = known(options, Limits, "option of a limit")
-    limits = with_seconds({name: value for name, value in named.items() if value is not None})
-    check_arguments("constrain", limits)
-    return limits  # type: ignore[no-any-return]
+    limits: Limits = with_seconds({name: value for name, value in named.items() if value is not None})
+    return limits
 
 
 def with_seconds(value: Any) -> Any:
