@@ -79,7 +79,7 @@ class Called(RUN.Client):  # type: ignore[name-defined, misc]
     async def _call(self, namespace: str, script: str, arguments: tuple[str | bytes, ...]) -> Any:
         if namespace not in self.apps:
             engine = Engine(self.redis, namespace)
-            waiting, ended = Waiting(engine, self.redis), Ended(engine, self.redis)
+            waiting, ended = Waiting(engine), Ended(engine, self.redis)
             master = Master(engine, waiting, ended, Pokes(), JobEvents(engine))  # type: ignore[arg-type]
             self.apps = {namespace: create_app(master)}
         headers = {"content-type": MSGPACK, "accept": MSGPACK}

@@ -284,7 +284,7 @@ class Pokes:
 @asynccontextmanager
 async def mastering(engine: Engine, **more: Any) -> AsyncIterator[Master]:
     """A master that dispatches nothing."""
-    parts = Waiting(engine, engine.redis), Ended(engine, engine.redis), JobEvents(engine)
+    parts = Waiting(engine), Ended(engine, engine.redis), JobEvents(engine)
     yield Master(engine, *parts[:2], Pokes(), parts[2], **more)
     for part in parts:
         await part.stop()
