@@ -24,7 +24,7 @@ FLOORS: dict[str, dict[str, int]] = {
     "the server": {"server": 4570},
     "the engine's hand": {
         "cluster": 1070,
-        "engine": 2930,
+        "engine": 3070,
         "connection": 1850,
         "bundle": 810,
         "manifest": 870,
