@@ -39,9 +39,7 @@ local function recent_of(name, minutes)
   local shown, cell = {}, statisticsdoc.sum(period, log.cells, function(bucket, counts)
     is_active = is_active or bucket >= current - 1 and counts[2] + counts[3] + counts[7] > 0
   end)
-  local place = 0
-  for kind in buckets.KINDS:gmatch("%a+") do
-    place = place + 1
+  for place, kind in ipairs(buckets.KINDS) do
     shown[kind] = cell[place]
   end
   shown.span_ms = now - first * MINUTE_MS
