@@ -184,10 +184,10 @@ end
 
 --- Reads the keys of a constraint in order, within the budget.
 ---@param may_pay number units
----@return table sums {looked, held, full, is_more}
+---@return table sums {looked, running, held, full, is_more}
 ---@return table[] fullest as of rank
 local function sum_up(definition, limit, most, queues, may_pay)
-  local sums, fullest = { looked = 0, held = 0, full = 0, is_more = false }, {}
+  local sums, fullest = { looked = 0, running = 0, held = 0, full = 0, is_more = false }, {}
   local ends, low = meta.state[meta.SPENT] + may_pay, "-"
   local concurrency, is_rated = limit.concurrency, limit.rate > 0
   while meta.state[meta.SPENT] < ends and budget.is_left() do
@@ -209,7 +209,7 @@ local function sum_up(definition, limit, most, queues, may_pay)
         is_full = is_full or opens_at(definition, limit, key) ~= nil
         budget.pay(budget.LOOK)
       end
-      sums.full = sums.full + (is_full and 1 or 0)
+      sums.running, sums.full = sums.running + running, sums.full + (is_full and 1 or 0)
       rank(fullest, most, jobs, running, values[i])
     end
     budget.pay(#values * budget.LOOK)
@@ -230,10 +230,14 @@ function M.encode(definition, busiest, is_only)
   local limit, queues = limitrecord.load(definition.n), busiest and {}
   local blobs, shown = { match = definition.g }, {}
   if not definition.b then
-    shown = usage_of(definition, limit, keyrecord.load(definition.n, ""), queues)
+    local key = keyrecord.load(definition.n, "")
+    shown = usage_of(definition, limit, key, queues)
+    shown.running = key.in_use
   elseif busiest then
     local sums, fullest = sum_up(definition, limit, busiest, queues, is_only and budget.MOST or SHARE)
-    shown = { looked = sums.looked, held = sums.held, full = sums.full, more = sums.is_more or nil }
+    shown = {
+      looked = sums.looked, running = sums.running, held = sums.held, full = sums.full, more = sums.is_more or nil,
+    }
     for i, key in ipairs(fullest) do
       fullest[i] = M.encode_key(definition, key[3])
     end
@@ -243,7 +247,7 @@ function M.encode(definition, busiest, is_only)
   shown.id, shown.by, shown.concurrency = definition.i, definition.bg, definition.tc or definition.c
   shown.rate = M.rate_of(definition, definition.tl)
   shown.cost, shown.shared = definition.kg, (definition.tc or definition.tl) and true
-  shown.running, shown.keys = limit.running, call("ZCARD", keys.KEYS_OF .. definition.n)
+  shown.keys = call("ZCARD", keys.KEYS_OF .. definition.n)
   shown.queues = queues and tally.most(queues, MOST_QUEUES)
   return documents.pack(shown, blobs)
 end
