@@ -119,22 +119,29 @@ function M.rate_of(definition, most)
   return definition.l and { limit = most or definition.l, period = definition.p }
 end
 
-local function opens_at(definition, limit, key)
-  local cost = type(definition.k) == "number" and definition.k or 1
-  return room.opens_at(limit, key, rate.cost(limit, cost))
+--- When a key opens for a start.
+---@param cost any of the start, where it is a number
+local function opens_at(limit, key, cost)
+  return room.opens_at(limit, key, rate.cost(limit, type(cost) == "number" and cost or 1))
+end
+
+--- What is in use of a key.
+---@return table shown {running, opens_ms?, starts?, hold_ms?}
+function M.use_of(limit, key, cost)
+  return {
+    running = key.in_use, starts = limit.rate > 0 and rate.starts_in(limit, key) or nil,
+    opens_ms = opens_at(limit, key, cost), hold_ms = key.hold_ms > meta.state[meta.NOW_MS] and key.hold_ms or nil,
+  }
 end
 
 --- The fields of one key.
 ---@param queues? table as of held_by
 ---@return table shown
 local function usage_of(definition, limit, key, queues)
-  local held = M.held_by(key, queues)
-  return {
-    opens_ms = opens_at(definition, limit, key), lanes = held.lanes, held = held.jobs,
-    starts = limit.rate > 0 and rate.starts_in(limit, key) or nil,
-    hold_ms = key.hold_ms > meta.state[meta.NOW_MS] and key.hold_ms or nil, more = held.is_more or nil,
-    next = held.first and call("ZRANGE", lane_index.jobs_key(held.first), 0, 0)[1] or nil,
-  }
+  local held, shown = M.held_by(key, queues), M.use_of(limit, key, definition.k)
+  shown.lanes, shown.held, shown.more = held.lanes, held.jobs, held.is_more or nil
+  shown.next = held.first and call("ZRANGE", lane_index.jobs_key(held.first), 0, 0)[1] or nil
+  return shown
 end
 
 --- Ranges of keys whose value, or the first of several, is text or a number with this prefix.
@@ -161,9 +168,7 @@ end
 --- One key of a constraint.
 ---@return string document
 function M.encode_key(definition, value)
-  local key = keyrecord.load(definition.n, value)
-  local shown = usage_of(definition, limitrecord.load(definition.n), key)
-  shown.running = key.in_use
+  local shown = usage_of(definition, limitrecord.load(definition.n), keyrecord.load(definition.n, value))
   return documents.pack(shown, { by = M.by_blob(definition, value) })
 end
 
@@ -206,7 +211,7 @@ local function sum_up(definition, limit, most, queues, may_pay)
         jobs = held.jobs
         sums.held = sums.held + jobs
         sums.is_more = sums.is_more or held.is_more
-        is_full = is_full or opens_at(definition, limit, key) ~= nil
+        is_full = is_full or opens_at(limit, key, definition.k) ~= nil
         budget.pay(budget.LOOK)
       end
       sums.running, sums.full = sums.running + running, sums.full + (is_full and 1 or 0)
@@ -230,9 +235,7 @@ function M.encode(definition, busiest, is_only)
   local limit, queues = limitrecord.load(definition.n), busiest and {}
   local blobs, shown = { match = definition.g }, {}
   if not definition.b then
-    local key = keyrecord.load(definition.n, "")
-    shown = usage_of(definition, limit, key, queues)
-    shown.running = key.in_use
+    shown = usage_of(definition, limit, keyrecord.load(definition.n, ""), queues)
   elseif busiest then
     local sums, fullest = sum_up(definition, limit, busiest, queues, is_only and budget.MOST or SHARE)
     shown = {
