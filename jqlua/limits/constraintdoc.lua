@@ -194,28 +194,14 @@ end
 local function sum_up(definition, limit, most, queues, may_pay)
   local sums, fullest = { looked = 0, running = 0, held = 0, full = 0, is_more = false }, {}
   local ends, low = meta.state[meta.SPENT] + may_pay, "-"
-  local concurrency, is_rated = limit.concurrency, limit.rate > 0
   while meta.state[meta.SPENT] < ends and budget.is_left() do
     local values = call("ZRANGEBYLEX", keys.KEYS_OF .. definition.n, low, "+", "LIMIT", 0, CHUNK)
-    local busy_keys = values[1] and keyrecord.look_through(definition.n, values) or {}
-    for i = 1, #busy_keys do
-      local key, jobs = busy_keys[i], 0
-      if is_rated and type(key) == "number" then
-        key = keyrecord.load(definition.n, values[i])
-      end
-      local is_table = type(key) == "table"
-      local running = is_table and key.in_use or key
-      local is_full = concurrency > 0 and running >= concurrency
-      if is_table then
-        local held = M.held_by(key, queues)
-        jobs = held.jobs
-        sums.held = sums.held + jobs
-        sums.is_more = sums.is_more or held.is_more
-        is_full = is_full or opens_at(limit, key, definition.k) ~= nil
-        budget.pay(budget.LOOK)
-      end
-      sums.running, sums.full = sums.running + running, sums.full + (is_full and 1 or 0)
-      rank(fullest, most, jobs, running, values[i])
+    for i, key in ipairs(values[1] and keyrecord.load_all(definition.n, values) or {}) do
+      local held = M.held_by(key, queues)
+      local is_full = room.is_full(limit, key) or opens_at(limit, key, definition.k) ~= nil
+      sums.running, sums.held = sums.running + key.in_use, sums.held + held.jobs
+      sums.is_more, sums.full = sums.is_more or held.is_more, sums.full + (is_full and 1 or 0)
+      rank(fullest, most, held.jobs, key.in_use, values[i])
     end
     budget.pay(#values * budget.LOOK)
     sums.looked = sums.looked + #values
