@@ -28,7 +28,7 @@ EXAMPLES: Mapping[str, Any] = HAND["components"]["examples"]
 Schema = dict[str, Any]
 
 MEDIA = {
-    "events": ["text/event-stream"], "records": ["application/octet-stream"], "yaml": ["application/yaml"],
+    "events": ["text/event-stream"], "yaml": ["application/yaml"],
     "metrics": [
         "text/plain; version=0.0.4; charset=utf-8", "application/openmetrics-text; version=1.0.0; charset=utf-8",
     ],
@@ -41,7 +41,6 @@ FAILURES = {
     401: ("Unauthorized", "A key is asked for, and there is none, or one that is not good.", ["UNAUTHORIZED"]),
     403: ("Forbidden", "The key may not do this; or a page of another site asks.", ["FORBIDDEN"]),
     404: ("NotFound", "There is nothing of this name or id.", ["NOTFOUND"]),
-    406: ("NotAcceptable", "The client takes none of the types there are.", ["NOTACCEPTABLE"]),
     408: ("Slow", "The time is up: of the body, or of what was waited for.", ["TIMEOUT"]),
     409: ("Conflict", "Its state does not allow it.", ["CONFLICT", "LOST", "CANCELLED"]),
     410: ("Gone", "It was there, and is not kept any more.", ["EXPIRED"]),
@@ -262,7 +261,7 @@ def _of_reply(operation: Operation, told: Reply) -> tuple[Schema | None, Any]:
             of = type_of(of.name.capitalize())
         case "events":
             return schema(of) | {"description": "Server-sent events, each with such data."}, None
-        case "records" | "yaml" | "metrics" | "result":
+        case "yaml" | "metrics" | "result":
             return {}, None
     if of.kind not in ("list", "page"):
         return schema(of), example(of)
@@ -286,8 +285,6 @@ def statuses(operation: Operation, route: Route) -> set[int]:
     found |= {503} if route.path == "/alive" else {400, 503}
     if operation.roles != (ANYBODY,):
         found |= {401, 403, 429}
-    if kind not in MEDIA:
-        found.add(406)
     if route.path.startswith("/job/{"):
         found |= {404, 409}
     if body(operation, route):
@@ -337,7 +334,7 @@ def described(operation: Operation, route: Route) -> dict[str, Any]:
 def call() -> dict[str, Any]:
     """`POST /call/{operation}`, which stands for many."""
     names = [name for name, one in operations().items() if one.roles != (SERVER,)]
-    every = sorted({400, 401, 403, 404, 406, 408, 409, 410, 413, 415, 429, 500, 503})
+    every = sorted({400, 401, 403, 404, 408, 409, 410, 413, 415, 429, 500, 503})
     argument = {"oneOf": [{"type": "string"}, {"type": "object", "required": ["$bin"], "properties": {"$bin": {}}}]}
     return {
         "operationId": "call",

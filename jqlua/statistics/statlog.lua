@@ -44,8 +44,8 @@ local function add(list, kind, first, second)
   if list[4] then
     local now, queue, name = meta.state[meta.NOW_MS], list[1], list[2]
     name = name == queue and "" or name
-    list[#list + 1] = struct.pack(ITEM, NUMBER + (now - now % 1000) / 1000, TEXT + #queue, queue, TEXT + #name, name, kind,
-      NUMBER + first, NUMBER + second)
+    list[#list + 1] = struct.pack(ITEM, NUMBER + (now - now % 1000) / 1000, TEXT + #queue, queue, TEXT + #name, name,
+      kind, NUMBER + first, NUMBER + second)
     list[4] = false
   else
     list[#list + 1] = struct.pack(SAME, LIKE_BEFORE, kind, NUMBER + first, NUMBER + second)

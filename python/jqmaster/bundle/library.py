@@ -3,7 +3,8 @@
 A library's functions stay: what a script defines anew at each call is defined once here, whole module by whole module,
 when an operation that needs it is first called. A module's table that is written to (``local open = {}``) lives for one
 call, as it does in a script, unless the comment above says ``---@kept``. One that had few entries is emptied and used
-again. Those that say ``---@drained`` are looked at only after a call that failed. Keys are those of the call's namespace.
+again. Those that say ``---@drained`` are looked at only after a call that failed. Keys are those of the call's
+namespace.
 """
 
 from __future__ import annotations

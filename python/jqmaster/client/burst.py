@@ -11,7 +11,7 @@ from typing import Any
 import msgpack
 
 from jqmaster.client.handle import batched
-from jqmaster.client.immediate import MemoryLink
+from jqmaster.client.immediate import Memory
 from jqmaster.client.registry import Registry
 from jqmaster.client.worker import Runner, queues_of
 from jqmaster.engine.options import several
@@ -38,7 +38,8 @@ async def aburst(
     raises: bool = True,
 ) -> int:
     """See `JQ.burst`."""
-    if isinstance(jq.link, MemoryLink):
+    transport = await jq.link.open()
+    if isinstance(transport, Memory):
         return 0  # jobs have run where they were enqueued
     wanted = list(several(queues, "queues")) if queues else queues_of(jq)
     runner = Runner(jq, concurrency)
@@ -53,7 +54,7 @@ async def aburst(
             cause.add_note(f"in job {outcome.job.id} ({outcome.job.name}), attempt {outcome.job.attempt}")
             failed.append(cause)
 
-    source = _BurstSource((await jq.link.open()).engine, wanted)
+    source = _BurstSource(transport.engine, wanted)
     worker = Worker(runner.functions(), source, runner.threads, concurrency=concurrency, on_outcome=on_outcome)
     source.begin(jq, worker, ("retrying", "scheduled") if delayed else ("retrying",))
     try:

@@ -11,7 +11,7 @@ from jqmaster.client import handle as handles
 from jqmaster.client.handle import Handle, batched
 from jqmaster.client.link import Link, plain
 from jqmaster.client.outcomes import JobCancelled, JobError
-from jqmaster.client.task import Call
+from jqmaster.client.task import Call, calls_of
 from jqmaster.engine.ended import ENDED
 from jqmaster.engine.options import JobOptions
 from jqmaster.engine.replies import Document
@@ -175,7 +175,7 @@ def _enqueued(
     level: list[Call[Any]] = []
     links = 0
     for step in steps:
-        calls = [step] if isinstance(step, Call) else list(step)
+        calls = calls_of(step)
         links += len(calls) * len(level)
         if len(jobs) + len(calls) > MOST_JOBS or links > MOST_LINKS:
             problem = f"a {what} of {len(jobs) + len(calls):,} jobs that depend on {links:,} others all together"

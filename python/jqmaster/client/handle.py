@@ -77,7 +77,7 @@ class Handle(Reference, Generic[R_co]):
             job = await document(transport, self.link.serializer, self.id)
             raise JobError(self.id, job.get("reason", "other"), job.get("message", ""), job.get("error"))
         try:
-            packed = await transport.result(self.id)
+            _, packed = await transport.engine.result(self.id)
         except Expired:
             raise NoResult(self.id, "expired") from None
         if packed is not None:

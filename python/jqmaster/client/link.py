@@ -26,12 +26,12 @@ _END: Any = object()
 # Never collected: closing what the parent of this process opened would take it out of the parent's poll.
 _of_the_parent: list[Any] = []
 
-Place = tuple[int, asyncio.AbstractEventLoop]  # a loop of a process
+Place = tuple[int, asyncio.AbstractEventLoop | None]  # a loop of a process; None: its plain calls, of all threads
 
 
 class _OpenTransport(NamedTuple):
     transport: Transport
-    closes: AsyncGenerator[None, None]
+    closes: AsyncGenerator[None, None]  # closes it in its loop
 
 
 class Link:
@@ -42,7 +42,6 @@ class Link:
         self.serializer = serializer
         self._make = make
         self._made: dict[Place, _OpenTransport] = {}
-        self._plain: dict[int, Transport] = {}  # by the process
         weakref.finalize(self, _end_all, self._made).atexit = False
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -51,29 +50,27 @@ class Link:
 
     async def open(self) -> Transport:
         """The transport of plain calls in one, else that of the loop that runs."""
-        pid = os.getpid()
-        if plainly.is_plain():
-            return self._plain.get(pid) or self._plain.setdefault(pid, self._make())
-        place = pid, asyncio.get_running_loop()
+        place = os.getpid(), None if plainly.is_plain() else asyncio.get_running_loop()
         opened = self._made.get(place) or await self._open(place)
         return opened.transport
 
     def close(self) -> None:
         """Close the connections of all loops, and of plain calls. What is asked later opens new ones."""
-        transport = self._plain.pop(os.getpid(), None)
-        if transport is not None:
-            plainly.run(transport.close())
+        opened = self._made.pop((os.getpid(), None), None)
+        if opened is not None:
+            plainly.run(opened.transport.close())
         _end_all(self._made)
         self._made.clear()
 
     async def _open(self, place: Place) -> _OpenTransport:
-        for other in [other for other in list(self._made) if other[1].is_closed()]:
+        for other in [other for other in list(self._made) if other[1] is not None and other[1].is_closed()]:
             self._made.pop(other, None)
         transport = self._make()
-        closes = _closing(self._made, place, transport)
-        opened = self._made[place] = _OpenTransport(transport, closes)
-        # A loop that is shut down closes its asynchronous generators, whatever it runs by then.
-        await anext(closes)
+        # Of threads that come here at the same time all go on with one.
+        opened = self._made.setdefault(place, _OpenTransport(transport, _closing(self._made, place, transport)))
+        if place[1] is not None:
+            # A loop that is shut down closes its asynchronous generators, whatever it runs by then.
+            await anext(opened.closes)
         return opened
 
 
@@ -91,9 +88,9 @@ def _end_all(made: dict[Place, _OpenTransport]) -> None:
     for (pid, loop), opened in list(made.items()):
         if pid != os.getpid():
             _of_the_parent.append(opened)
-        elif loop.is_running():
+        elif loop is not None and loop.is_running():
             with contextlib.suppress(RuntimeError):
-                asyncio.run_coroutine_threadsafe(_close(opened.closes), loop)
+                asyncio.run_coroutine_threadsafe(opened.closes.aclose(), loop)
 
 
 class Linked(Protocol):
@@ -123,7 +120,8 @@ def plain_each(method: Callable[Concatenate[S, P], AsyncIterator[T]]) -> Callabl
             while (item := self.link.run(_next(items))) is not _END:
                 yield item
         finally:
-            self.link.run(_close(items))
+            if isinstance(items, AsyncGenerator):
+                self.link.run(items.aclose())
 
     return _named(call, method)
 
@@ -137,8 +135,3 @@ def _named(call: T, method: Callable[..., Any]) -> T:
 
 async def _next(items: AsyncIterator[T]) -> T:
     return await anext(items, _END)
-
-
-async def _close(items: AsyncIterator[Any]) -> None:
-    if isinstance(items, AsyncGenerator):
-        await items.aclose()

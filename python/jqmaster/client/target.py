@@ -6,9 +6,8 @@ import math
 import os
 from dataclasses import dataclass
 
-from jqmaster.client.transport import LoopTransport, PlainTransport, Transport
+from jqmaster.client.transport import RedisTransport, Transport
 from jqmaster.connection import url as redis_url
-from jqmaster.connection.plainly import is_plain
 from jqmaster.engine.scripts import Form
 from jqmaster.engine.secret import key_of, masters_of
 
@@ -59,9 +58,8 @@ class Target:
     def transport(self) -> Transport:
         """A way there, for plain calls in one, else for the loop that runs. Raises ValueError, OSError."""
         if self.is_redis:
-            kind = PlainTransport if is_plain() else LoopTransport
             how = {"form": self.form, "recreate": self.recreate, "actor": self.actor, "timeout_s": self.wait_s}
-            return kind(self.url, self.redis_namespace, **how)
+            return RedisTransport(self.url, self.redis_namespace, **how)
         from jqmaster.client.transport_http import HttpTransport
 
         return HttpTransport(self.masters, self.key_of_master(), self.wait_s)

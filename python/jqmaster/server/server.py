@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import resource
 import signal
 import socket
 import ssl
@@ -27,22 +28,20 @@ from jqmaster.engine.engine import Engine
 from jqmaster.engine.scripts import Form
 from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import JQError, UnsuitableServer
-from jqmaster.server import logs, loop
+from jqmaster.server import logs
 from jqmaster.server.bulk import Bulks
 from jqmaster.server.dispatch import Dispatch
 from jqmaster.server.egress import Egress
 from jqmaster.server.embedded import EmbeddedRedis, EmbeddedRedisError
-from jqmaster.server.events import JobEvents
 from jqmaster.server.http import http1
-from jqmaster.server.http.app import create_app
-from jqmaster.server.http.entrance import RequestBounds
-from jqmaster.server.info import Color, ServerInfo, hosts_of
+from jqmaster.server.http.app import App, RequestBounds
 from jqmaster.server.keyring import Keyring
-from jqmaster.server.master import Master
+from jqmaster.server.loop import Loop
+from jqmaster.server.master import Color, Master
 from jqmaster.server.meters import Meters
 from jqmaster.server.origin import is_loopback
 from jqmaster.server.session import IDLE_S, NO_PROXIES, Proxies
-from jqmaster.server.sockets import bind_tcp, bind_unix, remove
+from jqmaster.server.sockets import bind_tcp, bind_unix
 from jqmaster.server.webhooks import Webhooks
 
 log = logging.getLogger("jqmaster.server")
@@ -123,7 +122,6 @@ class Server:
         self._opened: Opened | None = None
         self._waiting: Waiting
         self._ended: Ended
-        self._events: JobEvents
         self._keyring: Keyring | None = None
         self._shutdown = asyncio.Event()
         self._bounds = RequestBounds()
@@ -147,13 +145,13 @@ class Server:
         deadline = now() + self.options.stop_timeout_s
         if hasattr(self, "master"):
             self.master.draining.set()
-            for part in (self.webhooks, self._waiting, self._ended, self._events):
+            for part in (self.webhooks, self._waiting, self._ended):
                 part.drain()
             # The HTTP server still answers meanwhile: outcomes of running jobs are welcome to the end.
             most_s = max(0.1, (deadline - now()) * 0.6)
             await asyncio.gather(self.dispatch.stop(most_s), self.webhooks.stop(most_s), self._bulks.stop())
             await self._stop_http(max(0.2, (deadline - now()) * 0.6))
-            await asyncio.gather(self._waiting.stop(), self._ended.stop(), self._events.stop())
+            await asyncio.gather(self._waiting.stop(), self._ended.stop())
         if self._keyring is not None:
             await self._keyring.stop()
         if self._opened is not None:
@@ -163,7 +161,8 @@ class Server:
         if self._socket is not None:
             self._socket.close()
         if self.options.unix and self.url:
-            remove(self.options.unix)
+            with contextlib.suppress(OSError):
+                os.unlink(self.options.unix)
         if self._embedded is not None:
             embedded, self._embedded = self._embedded, None
             await asyncio.to_thread(embedded.stop, max(1.0, deadline - now()))
@@ -219,11 +218,10 @@ class Server:
         self.webhooks = Webhooks(engine, self._waiting, master=name, egress=egress, meters=meters)
         self._bulks = Bulks(engine, name)
         self.master = Master(
-            engine, self._waiting, self._ended, self.dispatch, self._events,
-            bulks=self._bulks,
+            engine, self._waiting, self._ended, self.dispatch, bulks=self._bulks,
             keyring=self._keyring, proxies=options.proxies, session_idle_s=options.session_idle_s,
             meters=meters, metrics_queues=options.metrics_queues,
-            info=ServerInfo(hosts_of(self.redis_url), options.environment, options.environment_color),
+            redis=without_password(self.redis_url), environment=options.environment, color=options.environment_color,
         )  # fmt: skip
         self.master.enqueuing = here.enqueuing()
         self.dispatch.start()
@@ -239,7 +237,6 @@ class Server:
         self._keyring = await self._keys(here.engine)
         self._waiting = here.waiting()
         self._ended = here.ended()
-        self._events = here.each(JobEvents)
         return here
 
     async def _keys(self, engine: Engine) -> Keyring:
@@ -295,7 +292,7 @@ class Server:
         if self.options.tls_cert is not None:
             config.certfile, config.keyfile = self._tls_files()
             config.alpn_protocols = ["http/1.1"]
-        app: Any = create_app(
+        app: Any = App(
             self.master, hosts=self.options.hosts(), bounds=self._bounds, root_path=self.options.root_path.rstrip("/")
         )
         serving = hypercorn.asyncio.serve(app, config, shutdown_trigger=self._shutdown.wait)
@@ -314,9 +311,15 @@ class Server:
 
 def run(options: ServeOptions) -> int:
     """Serve until SIGTERM or SIGINT, and return the exit code. A second signal exits at once."""
-    logs.set_up(access_log=options.access_log)
-    loop.raise_limit()
-    with asyncio.Runner(loop_factory=loop.Loop) as runner:
+    # Commands keep this quiet, as they say themselves what went wrong; a server's log is the place for it.
+    logging.getLogger("jqmaster.http").setLevel(logging.NOTSET)
+    if options.access_log:
+        for logger in (logs.request_log, logs.delivery_log):
+            logger.setLevel(logging.INFO)
+    most_files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    with contextlib.suppress(ValueError, OSError):  # some systems say more than they give
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))
+    with asyncio.Runner(loop_factory=Loop) as runner:
         return runner.run(_run(options))
 
 

@@ -15,7 +15,7 @@ import pytest
 import requests
 
 from http_live import Live, live_server
-from jqmaster.server.http.entrance import SMALL, RequestBounds
+from jqmaster.server.http.app import SMALL, RequestBounds
 from jqmaster.server.http.http1 import MOST_HEAD_BYTES
 
 KEPT = b"GET /alive HTTP/1.1\r\nhost: x\r\n"

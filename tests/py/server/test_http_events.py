@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import aiohttp
 import pytest
 
-from http_support import validator
+from http_support import validate
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.server.server import ServeOptions, Server
 from parts import eventually
@@ -53,11 +53,11 @@ async def test_the_form_of_a_jobs_events(server: Server, own: Engine, session: a
     async with session.get(f"{server.url}/job/{job_id}/events") as response:
         [number, data] = await lines(response, 2)
         assert number == "id: queued-0"
-        validator("/components/schemas/Event").validate(json.loads(data.removeprefix("data: ")))
+        validate("/components/schemas/Event", json.loads(data.removeprefix("data: ")))
         await own.pick("w", "a")
         [number, data] = await lines(response, 2)
         event = json.loads(data.removeprefix("data: "))
-        validator("/components/schemas/Event").validate(event)
+        validate("/components/schemas/Event", event)
         assert (number, event["from"], event["worker"]) == ("id: running-1", "queued", "w")
         await own.cancel([job_id])
         assert (await lines(response, 2))[0] == "id: cancelled-1"
@@ -89,14 +89,14 @@ async def test_a_job_that_is_removed_ends_its_stream(
 
 async def test_nothing_is_left_when_clients_go(server: Server, own: Engine) -> None:
     job_id = await enqueue(own)
-    events = server.master.events
+    subscriptions = server.master.ended.subscriptions
     for _ in range(3):
         async with aiohttp.ClientSession() as session:
             for _ in range(5):
                 response = await session.get(f"{server.url}/job/{job_id}/events")
                 await response.content.readline()
-        await eventually(lambda: not events._subscriptions._listeners)
-        assert events._subscriptions._reader is None
+        await eventually(lambda: not subscriptions._listeners)
+        assert subscriptions._reader is None
 
 
 async def test_a_server_that_stops_takes_no_more_followers(

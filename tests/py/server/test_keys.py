@@ -14,7 +14,7 @@ from http_support import Answer, Api, master
 from jqmaster.engine import secret
 from jqmaster.engine.packform import pack
 from jqmaster.manifest.contract import ANYBODY, ROLES
-from jqmaster.server.http.entrance import SMALL
+from jqmaster.server.http.app import SMALL
 from jqmaster.server.http.routes import ROUTES, Route
 from jqmaster.server.keyring import covers
 from keys_support import Keyed, keyed

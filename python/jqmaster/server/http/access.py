@@ -34,8 +34,8 @@ def is_closed(master: Master) -> bool:
     return master.keyring is not None and master.keyring.is_required
 
 
-def admit(master: Master, operation: Operation, scope: Scope) -> Identity:
-    """Who may do this. Raises 401, 403 and 429."""
+def admit(master: Master, operation: Operation, path: str, scope: Scope) -> Identity:
+    """Who may ask for an operation by this path. Raises 401, 403 and 429."""
     keyring = master.keyring
     if keyring is None or not keyring.is_required or operation.roles == (NO_ROLE,):
         return ANYBODY
@@ -44,7 +44,8 @@ def admit(master: Master, operation: Operation, scope: Scope) -> Identity:
     if wait_s > 0:
         raise _too_fast("rate limit exceeded for this key", wait_s)
     if needed := operation.lacking(who.roles):
-        raise HttpError(403, "FORBIDDEN", f"{operation.name} needs a key with the role {' or '.join(needed)}")
+        why = f"{scope['method']} {path} needs a key with the role {' or '.join(needed)}"
+        raise HttpError(403, "FORBIDDEN", why)
     return who
 
 
@@ -181,6 +182,6 @@ async def _told(master: Master, identity: Identity, *, asks: bool, has_session: 
             "queues": queues,
             "asks": asks,
             "session": has_session,
-            "master": await master.info.document(master.engine),
+            "master": await master.about(),
         }
     )

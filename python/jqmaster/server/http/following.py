@@ -120,7 +120,7 @@ async def job_events(master: Master, request: Request) -> Reply:
 
 
 async def _of_job(master: Master, job_id: str, spec: bytes) -> AsyncGenerator[bytes, None]:
-    async with master.events.of_job(job_id) as messages:
+    async with master.ended.of_job(job_id) as messages:
         while not master.draining.is_set():
             try:
                 # By chance, as many streams that began together should not all be written to at once.

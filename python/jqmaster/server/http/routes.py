@@ -14,13 +14,13 @@ from jqmaster.manifest import contract
 from jqmaster.manifest.contract import Operation
 from jqmaster.manifest.manifest import operations
 from jqmaster.server import jsonform
-from jqmaster.server.http import about, access, copying, following, metrics
+from jqmaster.server.http import about, access, following, metrics
 from jqmaster.server.http.calls import Call
 from jqmaster.server.http.own import Handler
 from jqmaster.server.http.translate import Translation, no_such_job
 from jqmaster.server.http_error import HttpError, busy, from_engine, internal, invalid
 from jqmaster.server.master import Master
-from jqmaster.server.message import JSON, Reply, Request, body_type, error_type, read_query, reply_type, sent_type
+from jqmaster.server.message import JSON, Reply, Request, media_type, read_query, reply_type
 
 # The first read begins a result's time; of a job that is followed or waited for more is published.
 _WRITING = ("result", "job_events", "poll_job")
@@ -32,13 +32,10 @@ logger = logging.getLogger("jqmaster.http")
 
 OWN = (
     access.who, access.log_in, access.log_out, access.create_key, following.enqueue_one, following.get_job,
-    following.poll_job, following.job_events, copying.export,
-    copying.import_records, about.alive, about.health, metrics.metrics, about.openapi, about.worker_openapi,
+    following.poll_job, following.job_events, about.alive, about.health, about.openapi, about.worker_openapi,
+    metrics.metrics,
 )  # fmt: skip
 """Requests that are more than one call of a script, or none."""
-STREAMS = ("events", "records")
-ONE_TYPE = (*STREAMS, "yaml", "metrics")
-"""Replies of which the client does not choose the type."""
 
 
 class Route:
@@ -52,10 +49,8 @@ class Route:
         is_call = isinstance(handler, Call)
         _, body = operation.stand(route)
         # Whether its content type is checked and JSON is turned into MessagePack; else a body is ignored.
-        self.takes_body = is_call or any(one.type != "records" for one in body)
-        reply = operation.replies[0].type
-        self.negotiates = is_call or reply not in ONE_TYPE
-        self.goes_on = not is_call and reply in STREAMS
+        self.takes_body = is_call or bool(body)
+        self.goes_on = not is_call and operation.replies[0].type == "events"
         # Nobody must be given jobs who has gone away while they waited.
         self.may_wait = operation.name == "pick"
         # Whether a browser may send it for a page of another site.
@@ -121,15 +116,15 @@ def nowhere(method: str, path: str) -> HttpError:
 async def respond(master: Master, route: Route, request: Request) -> Reply:
     """Answer a request of somebody who may ask for what it asks for. Raises nothing but cancellation."""
     accept, of_body = request.headers.get(b"accept"), request.headers.get(b"content-type")
-    sent = sent_type(of_body, bool(request.body))
-    content_type = sent or JSON
+    content_type = reply_type(accept, of_body, bool(request.body))
     try:
-        # The content types come first: a request that cannot be read or answered must not change anything.
         if route.takes_body and request.body:
-            sent = body_type(of_body)
-        content_type = (reply_type if route.negotiates else error_type)(accept, sent)
-        if route.takes_body and request.body and sent == JSON:
-            request.body = jsonform.to_msgpack(request.body)
+            sent = media_type(of_body)
+            if sent is None:
+                why = f"content-type: expected {MSGPACK} or {JSON} (UTF-8)"
+                raise HttpError(415, "UNSUPPORTED", why, "content-type")
+            if sent == JSON:
+                request.body = jsonform.to_msgpack(request.body)
         if query := request.scope["query_string"]:
             request.query = read_query(query, route.query)
         if request.params:
@@ -186,8 +181,8 @@ def failure(error: HttpError, content_type: str) -> Reply:
 
 def refusal(request: Request, error: HttpError) -> Reply:
     """The answer for an error met before the request was read."""
-    sent = sent_type(request.headers.get(b"content-type"), has_body(request.scope["headers"]))
-    return failure(error, error_type(request.headers.get(b"accept"), sent))
+    has_more = has_body(request.scope["headers"])
+    return failure(error, reply_type(request.headers.get(b"accept"), request.headers.get(b"content-type"), has_more))
 
 
 def has_body(headers: Iterable[tuple[bytes, bytes]]) -> bool:

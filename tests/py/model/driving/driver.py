@@ -146,9 +146,6 @@ class Driver(Labels, Checks):
         shown = (doc for doc in self.pages("workers") if doc["id"] == id and doc["state"] != "gone")
         return next(shown, None)
 
-    def look_at_keys(self, id):
-        return self.pages("usage", id=id)
-
     def look_at_schedule(self, id):
         return self.call("schedules", ids=[id])[1]
 
@@ -177,12 +174,6 @@ class Driver(Labels, Checks):
         reply = None
         if script == "clock":
             self.move_clock(fields["delta_ms"])
-        elif script == "take_over":
-            self.redis.send(
-                "MSET", self.namespace + ":server", "another", self.namespace + ":at-functions", "elsewhere"
-            )
-            self.redis.send("DEL", self.namespace + ":at-scripts")
-            self.model.arrival.take_over()
         elif script == "wake":
             self.wake(**fields)
         elif script == "settle":

@@ -13,7 +13,7 @@ class Clock(Part):
 
     def come_by(self):
         """A call that may end leases: what nobody could renew, as nobody could call, is excused."""
-        if 0 <= self.now - self.ran_ms < 1000:
+        if self.now - self.ran_ms < 1000:
             return
         ttl_ms = ms(self.settings["worker_ttl"])
         ends = [job.due_ms for job in self.jobs.values() if job.status == "running"]
@@ -27,7 +27,7 @@ class Clock(Part):
                 later_ms = min(worker.seen_ms + passed, self.now - 1)
                 if begin - ttl_ms <= worker.seen_ms < later_ms:
                     worker.seen_ms = worker.excused_ms = later_ms
-        elif not 0 <= self.now - self.ran_ms <= 120_000:
+        elif self.now - self.ran_ms > 120_000:
             self.awake_ms = self.now
         self.ran_ms = self.now
 
