@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import aiohttp
 from yarl import URL
@@ -117,10 +117,6 @@ class Sender:
 
     async def judge(self, push: Push, response: aiohttp.ClientResponse) -> Answer:
         """What an answer means."""
-        raise NotImplementedError
-
-    def unanswered(self, how: Literal["unsent", "late", "broken"], why: str) -> Answer:
-        """What it means that there is none: nothing was sent, it did not come in time, or the connection broke."""
         raise NotImplementedError
 
     async def give_back(self, push: Push, answer: Answer) -> None:
@@ -237,10 +233,11 @@ class Sender:
                     continue
                 self.log.info("job %s to %s %s: %s: %s", push.id, self.what, push.receiver, why, error)
                 if not exchange.sent:
-                    return self.unanswered("unsent", exchange.denied or f"the {self.what} could not be reached ({why})")
+                    return answers.unreachable(exchange.denied or f"the {self.what} could not be reached ({why})")
                 if isinstance(error, TimeoutError):
-                    return self.unanswered("late", f"no answer within {push.within_s:g} s")
-                return self.unanswered("broken", f"the {self.what} broke the connection before it answered ({why})")
+                    return Answer("lapsed", trouble=f"no answer within {push.within_s:g} s")
+                broken = f"the {self.what} broke the connection before it answered ({why}), and may have read it"
+                return answers.failure(broken, is_trouble=True)
         raise AssertionError
 
     async def _report(self, push: Push, answer: Answer) -> None:

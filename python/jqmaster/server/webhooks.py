@@ -11,7 +11,7 @@ import logging
 import random
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any
 
 import aiohttp
 
@@ -89,8 +89,10 @@ class Webhooks(Sender):
     async def judge(self, push: Push, response: aiohttp.ClientResponse) -> Answer:
         return answer_of(response.status, response.headers.get("retry-after"), push.attempt)
 
-    def unanswered(self, how: Literal["unsent", "late", "broken"], why: str) -> Answer:
-        return answers.failure(why, is_trouble=True)
+    async def send(self, push: Push) -> Answer:
+        """As `Sender.send`; without an answer it has failed."""
+        answer = await super().send(push)
+        return answers.failure(answer.trouble, is_trouble=True) if answer.trouble else answer
 
     async def give_back(self, push: Push, answer: Answer) -> None:
         delay_s = random.uniform(*AGAIN_S) if answer.retry_after_s is None else answer.retry_after_s
