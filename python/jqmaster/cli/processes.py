@@ -46,7 +46,6 @@ class Serve:
     proxy_roles_header: Annotated[str, option("header with the user's roles; viewer without it")] = "x-forwarded-roles"
     session_idle: Annotated[Span, option("idle time after which web UI logins expire, in s")] = 3600
     push_to: Annotated[PushTo, option("networks and hosts to push to, * for any; default: private networks")] = None
-    push_secrets: Annotated[Secrets | None, option("one or two, whsec_…: sign pushes to workers that have none")] = None
     data_dir: Annotated[Path, option("data directory of its own Redis")] = Path("var")
     max_memory: Annotated[Memory | None, option("MiB its own Redis may use, 0: any; default: half the machine's")] = (
         None
@@ -86,7 +85,6 @@ def _serve(*, given: Serve | None = None) -> int:
             session_idle_s=options.pop("session_idle"),
             stop_timeout_s=options.pop("stop_timeout"),
             allowed_hosts=options.pop("allowed_hosts") or (),
-            push_secrets=options.pop("push_secrets") or (),
             max_memory=None if memory is None else memory << 20,
             **options,
         )
