@@ -262,7 +262,7 @@ def statuses(operation: Operation, route: Route) -> set[int]:
     kind = operation.replies[0].type
     if kind == "yaml":
         return {400, 500}
-    found |= {503} if route.path == "/alive" else {400, 503}
+    found |= {400, 503}
     if operation.roles != (ANYBODY,):
         found |= {401, 403, 429}
     if route.path.startswith("/job/{"):
