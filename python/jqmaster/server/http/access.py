@@ -12,7 +12,9 @@ from jqmaster.engine import packform, secret
 from jqmaster.engine.calling import contract_of
 from jqmaster.manifest.contract import ANYBODY as NO_ROLE
 from jqmaster.manifest.contract import ROLES, ROLES_OF, Operation
+from jqmaster.manifest.manifest import operations
 from jqmaster.server import session
+from jqmaster.server.http import within
 from jqmaster.server.http.calls import run
 from jqmaster.server.http.own import own
 from jqmaster.server.http_error import HttpError
@@ -151,6 +153,12 @@ async def _told(master: Master, identity: Identity, *, asks: bool, has_session: 
     document = {
         "name": identity.name, "roles": [role for role in ROLES if role in rights],
         "queues": None if identity.queues is None else list(identity.queues),
+        "refused": [
+            route.path
+            for operation in operations().values()
+            for route in operation.routes
+            if route.method == "GET" and not (operation.is_for(identity.roles) and within.may_ask(identity, operation))
+        ],
         "asks": asks, "session": has_session, "master": await master.about(),
     }  # fmt: skip
     return packform.pack(document)
