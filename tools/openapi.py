@@ -78,6 +78,7 @@ def schema(of: Type, least: float | None = None, most: float | None = None) -> S
             return {"type": "string", "enum": list(of.words)}
         case "list" | "page":
             made = {"type": "array", "items": schema(inner)} | ends(least, most, "Items")
+            made |= {"uniqueItems": True} if of.distinct else {}
             # One queue will do.
             return {"oneOf": [schema(inner), made]} if inner.name == "queue" else made
         case "map":
@@ -92,8 +93,7 @@ def schema(of: Type, least: float | None = None, most: float | None = None) -> S
 
 
 def ends(least: float | None, most: float | None, what: str) -> Schema:
-    found = {f"min{what}": least, f"max{what}": most}
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in ((f"min{what}", least), (f"max{what}", most)) if value is not None}
 
 
 def members(properties: Mapping[str, Schema], required: Iterable[str] | None = None) -> Schema:

@@ -33,12 +33,16 @@ async def test_workers_are_counted_by_state(api: Api) -> None:
         body = {"name": f"w{number}", "queues": ["mail"], "url": f"http://h{number}/", "max_jobs": 4}
         await api.post("/worker", body)
     await api.post("/worker", {"name": "puller", "queues": ["mail"]})
+    announced = {"name": "announced", "queues": ["mail"], "max_jobs": 2, "host": "h", "announce": True}
+    await api.post("/worker", announced)
+    await api.enqueue("mail")
+    await api.pick("mail", worker="announced")
     figure = await scrape(api)
     assert figure("jq_workers", state="ready") == 2
-    assert figure("jq_workers", state="pulling") == 1
+    assert figure("jq_workers", state="pulling") == 2
     assert figure("jq_workers", state="unreachable") == 0
-    assert figure("jq_worker_slots") == 8  # the puller did not say where it runs
-    assert figure("jq_worker_slots_taken") == 0
+    assert figure("jq_worker_slots") == 10  # the puller did not say where it runs
+    assert figure("jq_worker_slots_taken") == 1
 
 
 async def test_requests_are_counted_by_route_and_status(api: Api) -> None:
