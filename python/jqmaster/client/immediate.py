@@ -72,5 +72,6 @@ class Memory(Transport):
             if self._raises:
                 raise
             failure = failure_of(error)
-            document |= {"status": "error", "reason": "other", "message": failure.message, "error": failure.error}
+            document |= {"status": "error", "reason": "other", "error": failure.error}
+            document["message"] = failure.spec["message"]
         return job_id

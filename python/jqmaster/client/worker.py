@@ -84,7 +84,7 @@ class Runner:
         if self._processes is None:
             from jqmaster.worker.process_pool import ProcessPool
 
-            self._processes = ProcessPool(self._most, self._process_jobs)
+            self._processes = ProcessPool(self.threads, self._most, self._process_jobs)
         assert task.function is not None
         return await self._processes.run(task.function.__module__, job, self._jq.target)
 

@@ -47,22 +47,6 @@ def test_what_is_needed_as_another_failed_is_told_so_by_the_sweep_of_its_own_cal
     run(driver, "check")
 
 
-def test_a_job_that_comes_and_goes_in_one_call_while_the_clock_is_back(driver):
-    failed_and_running(driver)
-    run(driver, "config", set={"error_max": 0})
-    run(driver, "clock", delta_ms=-3000)
-    finish_with(driver, FAILING)
-    run(driver, "check")
-
-
-def test_a_server_that_takes_over_leaves_ids_out_from_its_own_clock_on_which_may_be_behind(driver):
-    for number in range(20):  # how many it leaves out is by chance
-        run(driver, "clock", delta_ms=300_000)
-        run(driver, "take_over")
-        run(driver, "clock", delta_ms=-40000)
-        bring(driver, f"after-{number}", {})
-
-
 def test_who_was_woken_goes_on_with_another_request(driver):
     wait = {"on": "all", "ms": 60000}
     bring(driver, "first", {})
@@ -74,14 +58,11 @@ def test_who_was_woken_goes_on_with_another_request(driver):
     assert [job.status for job in driver.model.jobs.values()] == ["cancelled", "running"]
 
 
-def test_a_hold_that_was_over_when_the_clock_went_back_may_be_forgotten_beside_a_rate(driver):
-    bring(driver, "jobs", {}, {"delay": 600}, {"priority": -5})
+def test_a_key_is_kept_for_the_job_that_ended_last_though_it_came_first(driver):
+    bring(driver, "first", {"unique": "u", "unique_for": 60, "max_lapses": 0})
     pick(driver)
-    rate = {"limit": 5, "period": 0.5}
-    run(driver, "constrain", id="c", rate=rate, match={"name": {"ne": "b"}})
-    run(driver, "release", worker="w", jobs=[["job:jobs.2", 1]], hold={"c": 0.05})
-    run(driver, "clock", delta_ms=50)
-    pick(driver)
-    run(driver, "clock", delta_ms=500)
-    run(driver, "clock", delta_ms=-40000)
-    run(driver, "usage", id="c")
+    bring(driver, "next", {"unique": "u", "if_exists": "latest", "expires_in": 10})
+    run(driver, "clock", delta_ms=90_000_000)
+    run(driver, "tick")
+    bring(driver, "last", {"unique": "u"})
+    run(driver, "check")

@@ -33,7 +33,7 @@ WEIGHTS = {
     "tick": (3, 4, 4), "queue": (2, 2, 2), "queues": (1, 1, 1), "register": (2, 2, 2),
     "unregister": (0.4, 0.4, 0.4), "workers": (0.5, 0.5, 0.5), "assign": (4, 10, 8),
     "refuse": (1.5, 2, 2), "config": (0.5, 0.5, 1), "wake": (3, 4, 4), "clock": (8, 12, 16),
-    "take_over": (0.1, 0.1, 0.1), "repeat": (4, 4, 4), "check": (4, 4, 4), "settle": (0.3, 0.5, 0.5),
+    "repeat": (4, 4, 4), "check": (4, 4, 4), "settle": (0.3, 0.5, 0.5),
 }  # fmt: skip
 
 # What is said of certain jobs may be said twice.
@@ -294,9 +294,6 @@ class Generator(ConstraintGenerator, MoreGenerator, PickGenerator, AccessGenerat
         yield from self.opening_moments()
         yield from self.more_moments()
 
-    def take_over(self):
-        return {}
-
     def clock(self):
         delta = self.rng.choice((1, 1, 10, 100, 500, 1000, 1000, 2500, 6000, 31_000, 70_000))
         if self.is_constrained and self.chance(0.4):
@@ -306,11 +303,9 @@ class Generator(ConstraintGenerator, MoreGenerator, PickGenerator, AccessGenerat
             return {"delta_ms": max(1, min((w for w in waits if w > 0), default=delta) - self.rng.choice((0, 1)))}
         if self.chance(0.04):
             delta = self.rng.choice((4_000_000, 90_000_000))
-        elif self.chance(0.08):
-            delta = -self.rng.choice((1, 500, 3000, 40_000))
         elif self.chance(0.25):
             waits = [moment - self.driver.model.now for moment in self.moments()]
             waits = [wait for wait in waits if 0 < wait < 10**9]
             if waits:  # exactly when something happens, or one millisecond before
                 delta = self.rng.choice((min(waits), self.rng.choice(waits))) - self.rng.choice((0, 1))
-        return {"delta_ms": max(delta, -(10**6))}
+        return {"delta_ms": max(0, delta)}

@@ -71,16 +71,6 @@ class LimitDocuments(Part):
             return (key_part(doc["by"]),) if "by" in doc else ()
         return tuple(map(key_part, doc["by"]))
 
-    def forget_keys(self, before_ms):
-        """The clock went back: of what was over by then, the engine may remember some, and the rest not."""
-        for constraint in self.limits.constraints.values():
-            over = [key for key in self.keys_ever(constraint) if constraint.is_over(key, before_ms)]
-            by_shown = self.by_shown(constraint) if over else {}
-            docs = self.engine.look_at_keys(constraint.id) if over else []
-            known = {by_shown.get(self.shown(doc, constraint)): doc for doc in docs}
-            for key in over:
-                constraint.forget(key, before_ms, known.get(key), self.now)
-
     def usage(self, reply, id, prefix=None, count=None):
         """All the pages, one after the other."""
         there(id, self.limits.constraints)
