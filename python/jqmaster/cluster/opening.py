@@ -98,9 +98,7 @@ class Opened:
 
     def waiting(self) -> Waiting:
         """Picks that wait."""
-        if self._cluster:
-            return cast(Waiting, self._cluster.partitions.picking)
-        return Waiting(self.engine, self.engine.redis)
+        return self._cluster.partitions.picking if self._cluster else Waiting(self.engine)
 
     def enqueuing(self) -> Coalescer:
         """Many who enqueue one job each share calls."""
