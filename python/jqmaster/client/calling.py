@@ -105,6 +105,7 @@ class Signature:
         self._function = function
         self._strict = strict
         self.parameters: Mapping[str, Parameter] = self._signature.parameters
+        self.returns_none = self._signature.return_annotation in (None, "None")
         parameters = self.parameters.values()
         self._known = self.parameters.keys()
         self._plain = all(param.kind in NAMED for param in parameters)

@@ -97,7 +97,7 @@ class Task(Generic[P, R]):
         self._retry_on, self._give_up_on = retry_on, give_up_on
         self._check()
         self.signature = None if function is None else _signature(function, name, jq.serializer)
-        self.returns_none = function is not None and _returned(function) in (None, "None")
+        self.returns_none = self.signature is not None and self.signature.returns_none
         self.chosen = self.checked(chosen)
         if function is not None:
             functools.update_wrapper(self, function, updated=())  # type: ignore[arg-type]
@@ -200,13 +200,10 @@ class Task(Generic[P, R]):
         except (TypeError, ValueError) as error:
             message = f"the argument does not fit {self.name}{self.signature}: {text_of(error)}"
             raise JobFailed(message, retry=False) from error
-        if self.jq.middlewares:
-            call: Callable[[], Awaitable[Any]] = functools.partial(self._called, args, kwargs, elsewhere)
-            for middleware in reversed(self.jq.middlewares):
-                call = functools.partial(middleware, job, call)
-            result = await call()
-        else:
-            result = await self._called(args, kwargs, elsewhere)
+        call: Callable[[], Awaitable[Any]] = functools.partial(self._called, args, kwargs, elsewhere)
+        for middleware in reversed(self.jq.middlewares):
+            call = functools.partial(middleware, job, call)
+        result = await call()
         try:
             return self.sent(result)
         except UNPACKABLE as error:
@@ -271,14 +268,6 @@ def _signature(function: Callable[..., Any], name: str, serializer: calling.Seri
         return calling.Signature(function, strict=isinstance(serializer, calling.MessagePack) and serializer.is_usual)
     except TypeError as error:
         raise TypeError(f"job {name}: {error}") from None
-
-
-def _returned(function: Callable[..., Any]) -> Any:
-    """What a function is annotated to return; "" if it does not say, or cannot be asked now."""
-    try:
-        return function.__annotations__.get("return", "")
-    except (AttributeError, NameError):
-        return ""
 
 
 class DefinedTask(Task[P, R], Generic[P, R, V]):
