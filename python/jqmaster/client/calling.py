@@ -111,7 +111,6 @@ class Signature:
         self._plain = all(param.kind in NAMED for param in parameters)
         self._names = [param.name for param in parameters if param.kind is NAMED[0]]
         self._required = {param.name for param in parameters if param.default is param.empty} if self._plain else set()
-        self._spread = next((param.name for param in parameters if param.kind is param.VAR_KEYWORD), "")
         self._by_name = all(param.kind in (*NAMED, param.VAR_KEYWORD) for param in parameters)
         with contextlib.suppress(NameError):  # its module may define it later
             _ = self._converters
@@ -146,8 +145,7 @@ class Signature:
         self._convert(bound.arguments, "send")
         if not self._by_name:
             return join(bound.args, bound.kwargs)
-        named = dict(bound.arguments)
-        return named | named.pop(self._spread, {}) or None
+        return dict(zip(self._names, bound.args, strict=False)) | bound.kwargs or None
 
     def decode(self, value: Any) -> Arguments:
         """The arguments that `value` stands for."""
