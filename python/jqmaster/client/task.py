@@ -181,14 +181,6 @@ class Task(Generic[P, R]):
             merged["unique"] = unique.key_of(asked, self.name, (args, dict(kwargs)), self.signature, self.jq.serializer)
         return Call(self, argument, merged)
 
-    def check_schedule(self, when: ScheduleOptions) -> None:
-        """Raise TypeError or ValueError for what cannot be. When its moments are the engine judges."""
-        own: dict[str, Any] = {**options.known(when, ScheduleOptions)}
-        args, kwargs = own.pop("args", ()), own.pop("kwargs", {})
-        self.checked(own.pop("options", {}))
-        if self.signature is not None:  # values wait until all types are known
-            self.signature.bind(tuple(args), kwargs)
-
     async def attempt(self, job: Job, elsewhere: Callable[..., Awaitable[Any]] | None = None) -> Any:
         """Run one attempt; its result as it travels. `elsewhere` calls a plain function, in a thread. Raises what the
         function, the serializer and middleware raise."""
