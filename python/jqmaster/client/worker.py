@@ -162,12 +162,9 @@ class AppWorker:
             signals.over()
         return code
 
-    async def serve(self, stop: asyncio.Event) -> None:
-        """Work until `stop` is set. Raises when the worker cannot listen, or is refused."""
-        await self._serve(stop)
-
-    async def _serve(self, stop: asyncio.Event) -> bool:
-        """Whether functions run on when it has stopped."""
+    async def serve(self, stop: asyncio.Event) -> bool:
+        """Work until `stop` is set; whether functions in threads run on then. Raises when the worker cannot listen, or
+        is refused."""
         runner = Runner(self.jq, self.concurrency, self.process_jobs)
         async with runner.alive(), AsyncExitStack() as stack:
             source = self._source()
@@ -200,7 +197,7 @@ class AppWorker:
     async def _ended(self, stop: asyncio.Event) -> tuple[int, bool]:
         """With which exit code, and whether functions run on."""
         try:
-            return 0, await self._serve(stop)
+            return 0, await self.serve(stop)
         except (JQError, OSError) as error:
             logs.say(log, str(error), is_error=True)
             return 1, False
@@ -265,7 +262,7 @@ async def _registered(source: EngineSource, stop: asyncio.Event) -> bool:
             return True
         except Unavailable as error:
             if not failures:
-                logs.say(log, f"waiting for the other side: {error}", is_error=True)
+                logs.say(log, f"waiting for the server: {error}", is_error=True)
             with suppress(TimeoutError):
                 async with asyncio.timeout(backoff_s(failures)):
                     await stop.wait()
