@@ -79,7 +79,7 @@ end
 -- [1]: units that jobs have, by key, counted once in a call; false if they are too many.
 M.counted = {}
 
----@return table? taken by name of the key, and by number of the constraint
+---@return table? taken by name of the key
 local function count_taken()
   local taken, looks, bytes = {}, 0, 0
   for _, name in ipairs(call("ZRANGE", keys.QUEUE_NAMES, 0, MOST_COUNTED)) do
@@ -91,7 +91,6 @@ local function count_taken()
       bytes = bytes + (units and #units[job_units.BYTES] or 0)
       for _, entry in ipairs(units and bytes <= MOST_BYTES and units[job_units.ENTRIES] or {}) do
         tally.add(taken, entry[job_units.NAME])
-        tally.add(taken, entry[job_units.NUMBER])
       end
     end
     if looks > MOST_COUNTED or bytes > MOST_BYTES then
@@ -101,8 +100,8 @@ local function count_taken()
   return taken
 end
 
---- How many units of a key or a constraint jobs have.
----@param name string|number
+--- How many units of a key jobs have.
+---@param name string
 ---@return number? nil if there are too many jobs to say
 local function taken_of(name)
   if M.counted[1] == nil then
@@ -128,13 +127,7 @@ end
 
 ---@param number string
 function M.check_limit(number)
-  local definition, limit = constraints.load_number(tonumber(number)), limitrecord.load(tonumber(number))
-  if not definition then
-    return expect(false, "limits", number, "are of no constraint")
-  end
-  local taken = taken_of(tonumber(number))
-  expect(not taken or taken == limit.running,
-    "constraint", definition.i, "counts", limit.running, "running, but jobs have", taken)
+  expect(constraints.load_number(tonumber(number)), "limits", number, "are of no constraint")
 end
 
 --- Checks the index of a queue's lanes against the bound of its best job.

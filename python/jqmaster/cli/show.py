@@ -22,7 +22,7 @@ OF_STATE = {"queued": "cyan", "scheduled": "blue", "blocked": "magenta", "retryi
 OF_STATE |= {"error": "red", "cancelled": "dim", "skipped": "dim"}
 OF_STATE |= {"ready": "green", "pulling": "green", "full": "cyan", "busy": "yellow", "quiet": "yellow"}  # of workers
 OF_STATE |= {"unreachable": "red", "gone": "red"}
-_SECONDS = {"every", "period", *(field.name for field in FIELDS if field.kind == "seconds")}
+_SECONDS = {"every", "period", *(field.name for field in FIELDS if field.type == "seconds")}
 _TIMES = {"mean", "p50", "p90", "p99", "p999"}  # of statistics, in ms
 _SPARKS = "▁▂▃▄▅▆▇█"
 _PIPE = 100_000  # columns of a pipe: nothing is cut there
