@@ -17,28 +17,18 @@ local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local due = require "jqlua.base.due"
-local settings = require "jqlua.settings.settings"
 local settingspec = require "jqlua.settings.settingspec"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
 local spec = arguments.spec(HEAD)
 local values = settingspec.current()
-local changed, dropped = settingspec.parse(spec, false)
+settingspec.change(spec, false, values)
+local named = settingspec.show(values)
 if spec.set ~= nil or spec.unset ~= nil then
-  for place, value in pairs(changed) do
-    values[place] = value
-  end
-  for _, place in ipairs(dropped) do
-    values[place] = settings.ALL[place][2]
-  end
-  local named = {}
-  for place, value in ipairs(values) do
-    named[settings.ALL[place][1]] = value
-  end
   local flags = meta.state[meta.FLAGS]
-  redis.call("SETRANGE", keys.META, meta.SETTINGS_OFFSET, settings.packed(values))
-  meta.save_flags(settings.flags(named) + flags - flags % meta.HAS_OWN)
+  redis.call("SETRANGE", keys.META, meta.SETTINGS_OFFSET, settingspec.packed(values))
+  meta.save_flags(settingspec.flags(named) + flags - flags % meta.HAS_OWN)
   -- Due times recorded under longer limits would be too late.
   redis.call("DEL", keys.REVIEW)
   due.note(due.REVIEW, due.AT_ONCE)
@@ -50,7 +40,4 @@ if spec.set ~= nil or spec.unset ~= nil then
   trail.trim(named.trail_max)
   transition.commit()
 end
-if spec.describe then
-  return cmsgpack.pack(settingspec.describe(values))
-end
-return cmsgpack.pack(settingspec.show(values))
+return cmsgpack.pack(spec.describe and settingspec.describe(values) or named)

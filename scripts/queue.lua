@@ -30,9 +30,10 @@ local transition = require "jqlua.life.transition"
 
 local spec = arguments.spec(HEAD)
 local fair = fairness.parse(spec.fair)
-local own_set, own_unset = settingspec.parse(spec, true)
-
 local queue = queues.load(spec.name)
+local own = settings.own(queue)
+settingspec.change(spec, true, own)
+
 if queue[queues.IS_NEW] then
   check.refuse(spec.known and check.missing("name", "queue", spec.name))
   queue[queues.CHANGED] = true
@@ -57,14 +58,7 @@ if fair then
   fairness.set(queue, fair)
 end
 if spec.set or spec.unset then
-  local values = settings.own(queue)
-  for place, value in pairs(own_set) do
-    values[place] = value
-  end
-  for _, place in ipairs(own_unset) do
-    values[place] = nil
-  end
-  settings.save_own(queue, values)
+  settings.save_own(queue, own)
   queues.recheck_due(queue)
 end
 if spec.paused ~= nil or spec.max_waiting or fair or spec.set or spec.unset then -- otherwise it only reads

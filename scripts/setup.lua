@@ -11,19 +11,15 @@ local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local partition = require "jqlua.base.partition"
 local serial = require "jqlua.base.serial"
-local settings = require "jqlua.settings.settings"
+local settingspec = require "jqlua.settings.settingspec"
 
 check.refuse(meta.name_problem() or #ARGV > 0 and "INVALID arguments: expected none, got " .. #ARGV)
 if redis.call("EXISTS", keys.META) == 0 then
   local noted = redis.call("GET", keys.IMPORT)
   check.refuse(noted and noted:sub(1, 4) ~= "done"
     and "CONFLICT an import into namespace " .. KEYS[1] .. " has begun: complete it, or remove its keys")
-  local values = {}
-  for i, setting in ipairs(settings.ALL) do
-    values[i] = setting[2]
-  end
   redis.call("SET", keys.META, struct.pack(meta.FORMAT, meta.SCHEMA, 0, 0, meta.NONE, 0, 0, meta.new_secret())
-    .. meta.NO_PULSE .. settings.packed(values))
+    .. meta.NO_PULSE .. settingspec.packed(settingspec.defaults()))
   -- The index of all queues is built now, while it costs nothing.
   redis.call("HSET", keys.PATTERNS, "*", "")
   -- Ids of a partition have its number from the first on; those of partition 0 are as everywhere.

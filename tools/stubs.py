@@ -127,12 +127,12 @@ def engine_stub() -> str:
 
 
 def plain_stub() -> str:
-    text = MADE + HEAD.replace("NamedTuple, overload", "Unpack, overload") + "from jqmaster.client.link import Link\n"
-    text += "from jqmaster.engine.calling import Spec\n"
-    names = ", ".join(["CallsByName", *re.findall(r"class (\w+)", tuples())])
+    head = HEAD.replace("NamedTuple, overload", "Unpack, overload")
+    text = MADE + head.replace("Mapping, ", "Callable, Mapping, ", 1) + "from jqmaster.engine.calling import Spec\n"
+    names = ", ".join(re.findall(r"class (\w+)", tuples()))
     text += f"from jqmaster.engine.operations import {names}\nfrom jqmaster.engine.options import Bounds\n"
     text += f"from jqmaster.engine.replies import {REPLIES}\n\n"
-    text += "class PlainOperations:\n    def __init__(self, link: Link, twin: CallsByName) -> None: ...\n"
+    text += "class PlainOperations:\n    def __init__(self, call: Callable[..., Any]) -> None: ...\n"
     text += "    def grant(self, name: str, roles: Sequence[str], **bounds: Unpack[Bounds]) -> Document:\n"
     text += '        """Creates a key of the HTTP API; nobody can ask again for the `key` in its document."""\n'
     return text + methods(is_async=False)

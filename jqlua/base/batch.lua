@@ -4,23 +4,17 @@ local M = {}
 
 local call = redis.call
 
--- unpack() of some thousands of values fails in Redis.
-local CHUNK = 4000
+-- unpack() of some thousands of values fails in Redis: a list that has so many is sent before the others.
+local MOST = 4000
 
 ---@drained
 M.writes = {} -- key, value, key, value, ...
 ---@drained
-M.adds = {} -- key of a sorted set -> {key, score, member, score, member, ...}
----@drained
-M.removals = {} -- key of a sorted set -> {key, member, ...}
----@drained
 M.unwanted = {} -- keys to remove
-
 ---@drained
--- [1]: a call wrote much. A library then makes all tables anew: what grew would stay so, and each call would search it.
-M.large = {}
-
-local MANY = 64
+M.adds = {} -- key of a sorted set -> {score, member, score, member, ...}
+---@drained
+M.removals = {} -- key of a sorted set -> {member, ...}
 
 ---@kept
 -- The last score formatted, and its text.
@@ -35,44 +29,46 @@ function M.add(key, score, member)
   end
   local list = M.adds[key]
   if not list then
-    M.adds[key] = { key, printed[2], member }
-  else
-    local n = #list
-    list[n + 1], list[n + 2] = printed[2], member
+    M.adds[key] = { printed[2], member }
+    return
+  end
+  local n = #list
+  list[n + 1], list[n + 2] = printed[2], member
+  if n > MOST then
+    M.flush()
   end
 end
 
 --- Sets a string.
 function M.write(key, value)
-  local writes = M.writes
-  local n = #writes
-  writes[n + 1], writes[n + 2] = key, value
+  local list = M.writes
+  local n = #list
+  list[n + 1], list[n + 2] = key, value
+  if n > MOST then
+    M.flush()
+  end
 end
 
 function M.remove(key, member)
   local list = M.removals[key]
   if not list then
-    M.removals[key] = { key, member }
-  else
-    list[#list + 1] = member
+    M.removals[key] = { member }
+    return
+  end
+  local n = #list
+  list[n + 1] = member
+  if n > MOST then
+    M.flush()
   end
 end
 
 --- Deletes a key.
 function M.unlink(key)
   local list = M.unwanted
-  list[#list + 1] = key
-end
-
----@param first? string in front of each part: the key of the set
-local function send_long(command, list, first)
-  for at = first and 2 or 1, #list, CHUNK do
-    local last = math.min(at + CHUNK - 1, #list)
-    if first then
-      call(command, first, unpack(list, at, last))
-    else
-      call(command, unpack(list, at, last))
-    end
+  local n = #list
+  list[n + 1] = key
+  if n > MOST then
+    M.flush()
   end
 end
 
@@ -81,19 +77,12 @@ function M.flush_key(key)
   local list = M.adds[key]
   if list then
     M.adds[key] = nil
-    send_long("ZADD", list, key)
+    call("ZADD", key, unpack(list))
   end
 end
 
-local function send_keys(command, list)
-  if #list <= CHUNK then
-    call(command, unpack(list))
-  else
-    send_long(command, list)
-  end
-  if #list > MANY then
-    M.large[1] = true
-  end
+local function send(command, list)
+  call(command, unpack(list))
   for i = #list, 1, -1 do
     list[i] = nil
   end
@@ -102,26 +91,18 @@ end
 --- Sends all buffered writes.
 function M.flush()
   if M.writes[1] then
-    send_keys("MSET", M.writes)
+    send("MSET", M.writes)
   end
   if M.unwanted[1] then
-    send_keys("UNLINK", M.unwanted)
+    send("UNLINK", M.unwanted)
   end
   for key, list in next, M.removals do
     M.removals[key] = nil
-    if #list <= CHUNK then
-      call("ZREM", unpack(list))
-    else
-      send_long("ZREM", list, key)
-    end
+    call("ZREM", key, unpack(list))
   end
   for key, list in next, M.adds do
     M.adds[key] = nil
-    if #list <= CHUNK then
-      call("ZADD", unpack(list))
-    else
-      send_long("ZADD", list, key)
-    end
+    call("ZADD", key, unpack(list))
   end
 end
 

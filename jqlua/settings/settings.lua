@@ -1,5 +1,5 @@
--- A namespace's settings: numbers behind meta's header, in the order of ALL. A queue may have its own values of some: a
--- map from places in this order to values.
+-- A namespace's settings: numbers behind meta's header, in the order of module settings.settingspec. A queue may have
+-- its own values of some: a map from places in this order to values.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local queues = require "jqlua.queue.queues"
@@ -7,43 +7,21 @@ local states = require "jqlua.job.states"
 
 local M = {}
 
-M.DOUBLE = 8
+local DOUBLE = 8
 
 -- Places of single settings.
-M.RETRY = 1 -- base, cap, jitter
+local RETRY = 1 -- base, cap, jitter
 M.RESULT_TTL = 4
 M.RESULT_GRACE = 5
 M.REQUEST_TTL = 6
-M.DONE = 7 -- ttl, max
-M.ERROR = 9
-M.CANCELLED = 11
+local DONE = 7 -- ttl, max
+local ERROR = 9
+local CANCELLED = 11
 M.CANCEL_RUNNING = 13
 M.WORKER_TTL = 14
 M.EVENTS_MAX = 15
 M.TRAIL_MAX = 17
 local LATE_AFTER = 18
-
---- name, default, least, most; in the order of storage.
-M.ALL = {
-  { "retry_base", 1, 0, 1e10 },
-  { "retry_cap", 3600, 0, 1e10 },
-  { "retry_jitter", 0.1, 0, 1 },
-  { "result_ttl", 3600, 1, 1e10 },
-  { "result_grace", 60, 0, 1e10 },
-  { "request_ttl", 600, 1, 86400 },
-  { "done_ttl", 86400, 0, 1e10 },
-  { "done_max", 10000, 0, 1e9, "integer" },
-  { "error_ttl", 2592000, 0, 1e10 },
-  { "error_max", 10000, 0, 1e9, "integer" },
-  { "cancelled_ttl", 86400, 0, 1e10 },
-  { "cancelled_max", 10000, 0, 1e9, "integer" },
-  { "cancel_running", 1, 0, 1, "boolean" },
-  { "worker_ttl", 30, 1, 86400 },
-  { "events_max", 0, 0, 1e7, "integer" },
-  { "stats", 1, 0, 1, "boolean" },
-  { "trail_max", 10000, 0, 1e6, "integer" },
-  { "late_after", 10, 1, 1e10 },
-}
 
 -- Settings of queues that this call has read, by name of the queue.
 local known = {}
@@ -81,7 +59,7 @@ end
 ---@return number
 function M.at(place, queue)
   return queue and queue[queues.FLAGS] >= queues.OWN and M.own(queue)[place]
-    or (struct.unpack(">d", meta.state[meta.RAW], meta.SETTINGS_OFFSET + 1 + (place - 1) * M.DOUBLE))
+    or (struct.unpack(">d", meta.state[meta.RAW], meta.SETTINGS_OFFSET + 1 + (place - 1) * DOUBLE))
 end
 
 --- How long a ready job of a queue may wait before it counts as late.
@@ -90,16 +68,10 @@ function M.late_ms(queue)
   return 1000 * M.at(LATE_AFTER, queue)
 end
 
----@param values number[] of all
----@return string bytes
-function M.packed(values)
-  return struct.pack(">" .. ("d"):rep(#values), unpack(values))
-end
-
 ---@param queue table queue
 ---@return number base_s, number cap_s, number jitter
 function M.retry(queue)
-  return M.at(M.RETRY, queue), M.at(M.RETRY + 1, queue), M.at(M.RETRY + 2, queue)
+  return M.at(RETRY, queue), M.at(RETRY + 1, queue), M.at(RETRY + 2, queue)
 end
 
 --- How long, and how many of a queue, records of an ended state are kept.
@@ -107,7 +79,7 @@ end
 ---@param queue table queue
 ---@return number ttl_s, number max
 function M.retention(letter, queue)
-  local place = letter == states.DONE and M.DONE or letter == states.ERROR and M.ERROR or M.CANCELLED
+  local place = letter == states.DONE and DONE or letter == states.ERROR and ERROR or CANCELLED
   return M.at(place, queue), M.at(place + 1, queue)
 end
 
@@ -121,22 +93,6 @@ function M.is_dropped(letter, queue)
   end
   return meta.has(letter == states.DONE and meta.NO_DONE or letter == states.ERROR and meta.NO_ERROR
     or meta.NO_CANCELLED)
-end
-
---- Flags of meta for settings that every call needs.
----@param values table by name
----@return number
-function M.flags(values)
-  local sum = 0
-  local function add(flag, is_set)
-    sum = sum + (is_set and flag or 0)
-  end
-  add(meta.NO_DONE, values.done_ttl == 0 or values.done_max == 0)
-  add(meta.NO_ERROR, values.error_ttl == 0 or values.error_max == 0)
-  add(meta.NO_CANCELLED, values.cancelled_ttl == 0 or values.cancelled_max == 0)
-  add(meta.HAS_EVENTS, values.events_max > 0)
-  add(meta.UNCOUNTED, values.stats == 0)
-  return sum
 end
 
 return M

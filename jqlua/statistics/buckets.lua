@@ -7,8 +7,7 @@
 --   0                everything
 -- Fields: m, h or d and the number of minutes, hours or days since 1970; the empty field is the minute of the last look
 -- for old ones. Values: a *cell*, packed: counts in the order of KINDS, behind them what is known of waits and of runs:
--- count, sum, sum of squares, least, greatest, and from STEPS on how many were in each step of a histogram. At NET,
--- where it is not 0: of the attempts that have ended, those that began in the bucket less those that ended in it.
+-- count, sum, least, greatest, and from STEPS on how many were in each step of a histogram.
 local keys = require "jqlua.base.keys"
 local statlog = require "jqlua.statistics.statlog"
 
@@ -16,12 +15,10 @@ local M = {}
 
 local call = redis.call
 
-M.KINDS = "enqueued done failed lapsed error cancelled released moved skipped"
-local COUNTS = 9
+M.KINDS = { "enqueued", "done", "failed", "lapsed", "error", "cancelled", "released", "moved", "skipped" }
 M.WAIT = 10
 M.RUN = 11
-M.NET = 12
-M.STEPS = 6
+M.STEPS = 5
 M.STEP = 1.2 -- the end of a step over its beginning
 local LOG_STEP = 0.182321556793955
 local NONE = statlog.NONE
@@ -41,31 +38,27 @@ function M.level(level)
   return MINUTES[level] * 60000, KEPT[level]
 end
 
---- Summarizes values.
----@param counted table value in ms -> count
-local function summary(counted)
-  local count, sum, squares, least, greatest = 0, 0, 0, math.huge, 0
-  local cell = { 0, 0, 0, 0, 0 }
-  for ms, times in pairs(counted) do
-    count = count + times
-    sum = sum + times * ms
-    squares = squares + times * ms * ms
-    least = ms < least and ms or least
-    greatest = ms > greatest and ms or greatest
-    -- Step 0 is 0 ms; step n is up to STEP ^ (n - 1).
-    local step = ms > 0 and M.STEPS + 1 + math.ceil(math.log(ms) / LOG_STEP) or M.STEPS
-    cell[step] = (cell[step] or 0) + times
+--- Adds a value to those of a cell.
+---@param place number WAIT or RUN
+local function note(cell, place, ms)
+  local values = cell[place]
+  if not values then
+    values = { 0, 0, ms, ms }
+    cell[place] = values
   end
-  cell[1], cell[2], cell[3], cell[4], cell[5] = count, sum, squares, least, greatest
-  return cell
+  values[1], values[2] = values[1] + 1, values[2] + ms
+  values[3], values[4] = math.min(values[3], ms), math.max(values[4], ms)
+  -- Step 0 is 0 ms; step n is up to STEP ^ (n - 1).
+  local step = ms > 0 and M.STEPS + 1 + math.ceil(math.log(ms) / LOG_STEP) or M.STEPS
+  values[step] = (values[step] or 0) + 1
 end
 
 local function add_values(to, from)
   for place, number in pairs(from) do
-    if place == 4 then
-      to[4] = math.min(to[4], number)
-    elseif place == 5 then
-      to[5] = math.max(to[5], number)
+    if place == 3 then
+      to[3] = math.min(to[3], number)
+    elseif place == 4 then
+      to[4] = math.max(to[4], number)
     else
       to[place] = (to[place] or 0) + number
     end
@@ -79,17 +72,14 @@ end
 
 --- Adds a cell to another.
 function M.add(to, from)
-  for i = 1, COUNTS do
+  for i = 1, #M.KINDS do
     to[i] = to[i] + from[i]
   end
   for place = M.WAIT, M.RUN do
     if from[place] then
-      to[place] = to[place] or { 0, 0, 0, math.huge, 0 }
+      to[place] = to[place] or { 0, 0, math.huge, 0 }
       add_values(to[place], from[place])
     end
-  end
-  if from[M.NET] then
-    to[M.NET] = (to[M.NET] or 0) + from[M.NET]
   end
 end
 
@@ -105,16 +95,6 @@ local function cell_of(cells, key, minute)
     minutes[minute] = cell
   end
   return cell
-end
-
---- Records that an attempt ended in another minute than it began.
----@param cells table
----@param pair string
----@param cell table of the minute in which it ended
-local function note_span(cells, pair, cell, began_ms)
-  cell[M.NET] = (cell[M.NET] or 0) - 1
-  local earlier = cell_of(cells, pair, math.floor(began_ms / 60000))
-  earlier[M.NET] = (earlier[M.NET] or 0) + 1
 end
 
 --- All values of a log, from the second on.
@@ -134,66 +114,42 @@ end
 --- Parses a log.
 ---@return table cells by queue and 0 byte and name (empty if it is the queue's), and minute
 local function parse(log)
-  local values = values_of(log)
-  local cells, waits, runs = {}, {}, {}
-  local cell, waited, ran, last_queue, last_name, last_minute
-  local i, size = 2, #values
-  while i < size do
-    local seconds, queue, name, count = values[i], values[i + 1], values[i + 2], values[i + 3]
-    local minute = (seconds - seconds % 60) / 60
-    if minute ~= last_minute or queue ~= last_queue or name ~= last_name then
-      cell = cell_of(cells, queue .. "\0" .. name, minute)
-      waited, ran = waits[cell] or {}, runs[cell] or {}
-      waits[cell], runs[cell] = waited, ran
-      last_minute, last_queue, last_name = minute, queue, name
+  local values, cells = values_of(log), {}
+  local cell
+  for i = 2, #values, statlog.VALUES do
+    local minute = math.floor(values[i] / 60)
+    if minute > 0 then
+      cell = cell_of(cells, values[i + 1] .. "\0" .. values[i + 2], minute)
     end
-    for item = i + 4, i + 3 * count + 1, 3 do
-      local kind, first, second = values[item], values[item + 1], values[item + 2]
-      if kind == 1 then
-        cell[1] = cell[1] + first
-      else
-        cell[kind] = cell[kind] + 1
-        if first < NONE then
-          waited[first] = (waited[first] or 0) + 1
-        end
-        if second < NONE then
-          if kind == statlog.DONE then
-            ran[second] = (ran[second] or 0) + 1
-          end
-          if second > seconds % 60 * 1000 + 999 then
-            note_span(cells, queue .. "\0" .. name, cell, seconds * 1000 + 999 - second)
-          end
-        end
+    local kind, first, second = values[i + 3], values[i + 4], values[i + 5]
+    if kind == 1 then
+      cell[1] = cell[1] + first
+    else
+      cell[kind] = cell[kind] + 1
+      if first < NONE then
+        note(cell, M.WAIT, first)
+      end
+      if second < NONE then
+        note(cell, M.RUN, second)
       end
     end
-    i = i + 4 + 3 * count
-  end
-  for its_cell, counted in pairs(waits) do
-    its_cell[M.WAIT] = next(counted) and summary(counted) or nil
-    counted = runs[its_cell]
-    its_cell[M.RUN] = next(counted) and summary(counted) or nil
   end
   return cells
 end
 
 --- Parses a log, with the sums of queues, names and everything.
 ---@param log string|false
----@param is_of_queues? boolean without those of names and of everything
 ---@return table cells by the ends of the hashes' keys, and minute
-function M.cells(log, is_of_queues)
+function M.cells(log)
   local cells = {}
   for pair, minutes in pairs(log and parse(log) or {}) do
     cells[pair] = minutes
     local queue, name = pair:match("^(%Z*)%z(.*)$")
     for minute, cell in pairs(minutes) do
+      M.add(cell_of(cells, "\0", minute), cell)
       if name ~= "" then
         M.add(cell_of(cells, queue .. "\0\0", minute), cell)
-      end
-      if not is_of_queues then
-        M.add(cell_of(cells, "\0", minute), cell)
-        if name ~= "" then
-          M.add(cell_of(cells, "\0" .. name, minute), cell)
-        end
+        M.add(cell_of(cells, "\0" .. name, minute), cell)
       end
     end
   end

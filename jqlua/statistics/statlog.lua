@@ -1,10 +1,10 @@
 -- The log of the statistics: one string that calls append to. The call that finds it long folds it into buckets (module
 -- statistics.buckets), so that the common call pays for one command.
 --
--- The log is a list of groups: Unix seconds, queue, name (empty if it is the queue's), number of items; then items:
--- kind and two numbers. With kind 1 (enqueued) the first is a count; with others they are the ms that the job waited
--- for its first start, and that the attempt ran, or NONE. It is made with struct, and is MessagePack all the same:
--- of the ways to write and to read it, these are the cheapest.
+-- An item of the log is: Unix seconds, queue, name (empty if it is the queue's), kind, and two numbers. With kind 1
+-- (enqueued) the first is a count; with others they are the ms that the job waited for its first start, and that an
+-- attempt ran that is done, or NONE. 0 and two empty texts in front stand for what the item before has there. Items are
+-- made with struct, and are MessagePack all the same: of the ways to write and to read them, these are the cheapest.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local jobs = require "jqlua.job.jobs"
@@ -12,20 +12,21 @@ local states = require "jqlua.job.states"
 
 local M = {}
 
-local HEADER = ">I5I2c0I2c0I3"
-M.ITEM = ">BI5I5"
-M.DONE = 2
+local ITEM = ">I5I2c0I2c0BI5I5"
+local SAME = ">c3BI5I5"
+local LIKE_BEFORE = "\0\160\160"
+M.VALUES = 6 -- of an item
 -- MessagePack's first bytes of numbers in 4 and 2 bytes, and of texts.
-M.NUMBER = 206 * 4294967296
-M.SHORT = 205 * 65536
-M.TEXT = 217 * 256
+local NUMBER = 206 * 4294967296
+local TEXT = 217 * 256
 M.NONE = 4294967295
-M.MOST = 4294967294
+local MOST = 4294967294
 
 -- A longer log is folded. That takes few ms, even if each entry is of another queue.
 M.FULL = 8192
 
 local ENQUEUED = 1
+local DONE = 2
 local FAILED = 3
 local LAPSED = 4
 local ERROR = 5
@@ -35,35 +36,51 @@ local MOVED = 8
 local SKIPPED = 9
 
 ---@drained
--- Groups of this call: {queue, name, number enqueued, item, item, ...}; [1] is the last one, the others are under
--- queue, 0 byte and name.
+-- [1]: what this call has not written yet: queue and name of the last item, how many jobs of these were enqueued since,
+-- whether it is yet to be said which they are, item, item, ...
 M.gathered = {}
 
-local function group(queue, name)
-  local gathered = M.gathered
-  local list = gathered[1]
-  if list then
-    if list[1] == queue and list[2] == name then
-      return list
-    end
-    gathered[list[1] .. "\0" .. list[2]] = list
-    list = gathered[queue .. "\0" .. name]
-    gathered[queue .. "\0" .. name] = nil
+local function add(list, kind, first, second)
+  if list[4] then
+    local now, queue, name = meta.state[meta.NOW_MS], list[1], list[2]
+    name = name == queue and "" or name
+    list[#list + 1] = struct.pack(ITEM, NUMBER + (now - now % 1000) / 1000, TEXT + #queue, queue, TEXT + #name, name,
+      kind, NUMBER + first, NUMBER + second)
+    list[4] = false
+  else
+    list[#list + 1] = struct.pack(SAME, LIKE_BEFORE, kind, NUMBER + first, NUMBER + second)
   end
-  list = list or { queue, name, 0, nil }
-  gathered[1] = list
+end
+
+local function add_enqueued(list)
+  if list[3] > 0 then
+    add(list, ENQUEUED, list[3], M.NONE)
+    list[3] = 0
+  end
+end
+
+--- The list of this call, for an item of a job.
+local function list_for(job)
+  local list, queue, name = M.gathered[1], job[jobs.QUEUE], job[jobs.NAME]
+  if not list then
+    list = { queue, name, 0, true, nil }
+    M.gathered[1] = list
+  elseif list[1] ~= queue or list[2] ~= name then
+    add_enqueued(list)
+    list[1], list[2], list[4] = queue, name, true
+  end
   return list
 end
 
 --- Records a new job.
 function M.entered(new)
-  local list = group(new[jobs.QUEUE], new[jobs.NAME])
+  local list = list_for(new)
   list[3] = list[3] + 1
 end
 
 local function kind_of(job, to)
   if to == states.DONE or to == states.KEPT then
-    return M.DONE
+    return DONE
   elseif to == states.ERROR then
     return ERROR
   elseif to == states.CANCELLED then
@@ -77,60 +94,37 @@ local function kind_of(job, to)
 end
 
 local function within(ms)
-  return ms < 0 and 0 or ms > M.MOST and M.MOST or ms
+  return ms < 0 and 0 or ms > MOST and MOST or ms
 end
 
 --- Records the end of an attempt or a job. The job still has the queue and name under which it counts, and HOW is set.
 ---@param from string letter of its state
 ---@param to string
 function M.left(job, from, to)
-  local list, wait, run = group(job[jobs.QUEUE], job[jobs.NAME]), M.NONE, M.NONE
+  local wait, run, kind = M.NONE, M.NONE, kind_of(job, to)
   if from == states.RUNNING then
     local started_ms = job[jobs.STARTED_MS]
     if job[jobs.ATTEMPT] == 1 then
       local ready_ms = job[jobs.OPTIONS] ~= "" and jobs.options(job).ready_ms or jobs.created_ms(job[jobs.ID])
       wait = within(started_ms - ready_ms)
     end
-    run = within(meta.state[meta.NOW_MS] - started_ms)
+    run = kind == DONE and within(meta.state[meta.NOW_MS] - started_ms) or run
   end
-  list[#list + 1] = struct.pack(M.ITEM, to == states.DONE and M.DONE or kind_of(job, to), M.NUMBER + wait,
-    M.NUMBER + run)
+  add(list_for(job), kind, wait, run)
 end
 
 --- Records that a job that does not run moves to another queue.
 function M.moved(job)
-  local list = group(job[jobs.QUEUE], job[jobs.NAME])
-  list[#list + 1] = struct.pack(M.ITEM, MOVED, M.NUMBER + M.NONE, M.NUMBER + M.NONE)
-end
-
-local function entry_of(list)
-  local queue, name, enqueued = list[1], list[2], list[3]
-  if enqueued > 0 then
-    list[#list + 1] = struct.pack(M.ITEM, ENQUEUED, M.NUMBER + enqueued, M.NUMBER + M.NONE)
-  end
-  if name == queue then
-    name = ""
-  end
-  local now = meta.state[meta.NOW_MS]
-  return struct.pack(HEADER, M.NUMBER + (now - now % 1000) / 1000, M.TEXT + #queue, queue, M.TEXT + #name, name,
-    M.SHORT + #list - 3) .. (list[5] and table.concat(list, "", 4) or list[4])
+  add(list_for(job), MOVED, M.NONE, M.NONE)
 end
 
 --- Appends the records to the log.
 ---@return boolean whether the log is to be folded
 function M.write()
-  local gathered = M.gathered
-  local entry = entry_of(gathered[1])
-  gathered[1] = nil
-  if next(gathered) then
-    local parts = { entry }
-    for other, items in next, gathered do
-      gathered[other] = nil
-      parts[#parts + 1] = entry_of(items)
-    end
-    entry = table.concat(parts)
-  end
-  return redis.call("APPEND", keys.LOG, entry) > M.FULL
+  local list = M.gathered[1]
+  M.gathered[1] = nil
+  add_enqueued(list)
+  return redis.call("APPEND", keys.LOG, list[6] and table.concat(list, "", 5) or list[5]) > M.FULL
 end
 
 return M

@@ -4,7 +4,7 @@ local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local copying = require "jqlua.upkeep.copying"
-local settings = require "jqlua.settings.settings"
+local settingspec = require "jqlua.settings.settingspec"
 
 local M = {}
 
@@ -55,7 +55,7 @@ local CHECKS = {
   end,
   ["end"] = function(record)
     return is_text(record[2]) and is_text(record[3])
-      and #record[3] == meta.SETTINGS_OFFSET + #settings.ALL * settings.DOUBLE
+      and #record[3] == meta.SETTINGS_OFFSET + settingspec.BYTES
   end,
 }
 

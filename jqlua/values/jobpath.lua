@@ -2,7 +2,6 @@
 local msgpack = require "jqlua.values.msgpack"
 local check = require "jqlua.base.check"
 local ordering = require "jqlua.values.ordering"
-local widenumber = require "jqlua.values.widenumber"
 
 local M = {}
 
@@ -180,8 +179,8 @@ function M.look(path, facts)
     elseif kind == "string" then
       return true, "s" .. value
     elseif kind == "number" then
-      if value >= 0 and value < widenumber.EXACT
-        or value < 0 and value > -widenumber.EXACT and not seek(argument, "\207", 1, true) then
+      if value >= 0 and value < msgpack.EXACT
+        or value < 0 and value > -msgpack.EXACT and not seek(argument, "\207", 1, true) then
         return true, value
       end
       break

@@ -7,9 +7,10 @@
 -- canonical text is the same, with all numbers as "i" or "d".
 --
 -- Walking costs by the value and by the call, hence the order of the comparisons in here.
-local widenumber = require "jqlua.values.widenumber"
-
 local M = {}
+
+-- From here on an integer may not be a double.
+M.EXACT = 9007199254740992
 
 local byte = string.byte
 local sub = string.sub
@@ -126,33 +127,65 @@ function M.open(blob, pos)
   return nil, 0, false
 end
 
+--- A 64-bit integer, of two halves.
+local function integer(is_signed, high, low)
+  local sign = ""
+  if is_signed and high >= 0x80000000 then
+    sign = "-"
+    high, low = 4294967295 - high, 4294967296 - low
+    if low == 4294967296 then
+      high, low = high + 1, 0
+    end
+  end
+  if high < 0x200000 then
+    local value = high * 4294967296 + low
+    return sign == "-" and -value or value
+  end
+  -- 2^32 is 4294 * 10^6 + 967296, and all that follows stays below 2^53.
+  local rest = high * 967296 + low
+  local tail = rest % 1000000
+  return string.format("i%s%.0f%06.0f", sign, high * 4294 + (rest - tail) / 1000000, tail)
+end
+
+-- By first byte, from 0xCA to 0xD2; not the unsigned integer of 64 bits.
+local NUMBERS = { ">f", ">d", ">B", ">I2", ">I4", false, ">b", ">i2", ">i4" }
+
+--- Reads a number of 0xCA to 0xD3, which is not truncated.
+local function number_at(blob, pos, head)
+  local format = NUMBERS[head - 0xC9]
+  if not format then
+    return integer(head == 0xD3, struct.unpack(">I4I4", blob, pos + 1))
+  end
+  local value = struct.unpack(format, blob, pos + 1)
+  if value > -M.EXACT and value < M.EXACT then
+    return value
+  elseif value >= -9223372036854775808 and value < 18446744073709551616 then
+    return string.format("i%.0f", value)
+  end
+  return value == value and string.format("d%.17g", value) or nil
+end
+
 --- Reads a scalar, see above.
 ---@param pos number where a value begins
 ---@return number|string|nil scalar nil for maps, arrays and NaN, which equal nothing, and for what is truncated or
 --- malformed
 function M.scalar(blob, pos)
-  local head, a, b, c, d = byte(blob, pos, pos + 4)
+  local head, size = byte(blob, pos), #blob
   if not head then
     return nil
   elseif head < 0xA0 then
     return head < 0x80 and head or nil
   elseif head < 0xC0 then
     local last = pos + head - 0xA0
-    return last <= #blob and "s" .. sub(blob, pos + 1, last) or nil
+    return last <= size and "s" .. sub(blob, pos + 1, last) or nil
   elseif head >= 0xE0 then
     return head - 256
-  elseif head == 0xCC then
-    return a
-  elseif head == 0xCD then
-    return b and a * 256 + b
-  elseif head == 0xCE then
-    return d and ((a * 256 + b) * 256 + c) * 256 + d
   elseif head < 0xC4 then
     return head == 0xC0 and "n" or head == 0xC2 and "f" or head == 0xC3 and "t" or nil
   elseif head >= 0xDC then
     return nil
   elseif head >= 0xCA and head <= 0xD3 then
-    return widenumber.read(blob, pos, head)
+    return pos + byte(SIZES, head - 0xC9) - 1 <= size and number_at(blob, pos, head) or nil
   end
   local first, length
   if head >= 0xD4 and head <= 0xD8 then
@@ -160,7 +193,7 @@ function M.scalar(blob, pos)
   else
     first, length = extent(blob, pos, head)
   end
-  if not first or first + length - 1 > #blob then
+  if not first or first + length - 1 > size then
     return nil
   elseif head >= 0xD9 then
     return "s" .. sub(blob, first, first + length - 1)
@@ -195,7 +228,7 @@ local function to_integer(segment)
     return nil
   end
   local value = tonumber(segment)
-  return value > -widenumber.EXACT and value < widenumber.EXACT and value or "i" .. segment
+  return value > -M.EXACT and value < M.EXACT and value or "i" .. segment
 end
 
 --- Reads a key of a map, as far as a path can lead to it.

@@ -3,8 +3,8 @@
 A library's functions stay: what a script defines anew at each call is defined once here, whole module by whole module,
 when an operation that needs it is first called. A module's table that is written to (``local open = {}``) lives for one
 call, as it does in a script, unless the comment above says ``---@kept``. One that had few entries is emptied and used
-again, but for a call that wrote much (``batch.large``). Those that say ``---@drained`` are looked at only after a
-call that failed. Keys are those of the call's namespace.
+again. Those that say ``---@drained`` are looked at only after a call that failed. Keys are those of the call's
+namespace.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ local function run(name, KEYS, ARGV)
     use(KEYS[1] or "")
   end
   local next = next
-  if input.failed or drained.base_batch_large[1] then
+  if input.failed then
     for table in next, drained do
       drained[table] = {}
     end

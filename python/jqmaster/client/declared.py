@@ -1,4 +1,4 @@
-"""What a program declares beside its jobs, limits and schedules: workers bring it to the server when they start."""
+"""What a program declares beside its jobs: limits and schedules, which workers bring to the server when they start."""
 
 from __future__ import annotations
 
@@ -6,83 +6,103 @@ import asyncio
 import hashlib
 import json
 import logging
-from collections.abc import Awaitable, Callable
-from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, cast
 
-from jqmaster.client.limits import Declared, matcher_of
-from jqmaster.client.task import Call, ScheduleOptions, Task, When
+from jqmaster.client.operating import OperatingMethods
+from jqmaster.client.task import ScheduleOptions, Task, When
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine import options, zones
-from jqmaster.engine.options import JobOptions
+from jqmaster.engine.options import Limits, known
 from jqmaster.errors import Invalid, Unavailable
-
-if TYPE_CHECKING:
-    from jqmaster.client.registry import Registry
 
 log = logging.getLogger("jqmaster.jobs")
 
+Match = Mapping[str, Any] | Task[..., Any]
+"""Which jobs: a map of conditions (docs/limits.md), or a task, which stands for its name."""
 
-async def bring(jq: Registry, tried: asyncio.Event) -> None:
-    """Bring all of it. Sets `tried` when that is done, or the server cannot be reached: it gets the rest later,
-    then. Raises ValueError for what cannot be, such as a cron expression that is none: a program with it must not
-    start as if all were well."""
+
+class LimitOptions(Limits, total=False):
+    """And the `id` of a declared one; default: the task's name."""
+
+    id: str | None
+
+
+class Limit(NamedTuple):
+    """One that a program declares."""
+
+    id: str
+    match: Mapping[str, Any]
+    limits: Limits
+
+    def __str__(self) -> str:
+        return f"limit {self.id}"
+
+    async def bring(self, jq: OperatingMethods) -> None:
+        """Raises what the operation does."""
+        declared = _digest(self.match, self.limits)
+        await jq.acall("constrain", self.id, self.match, **{"declared": declared, **self.limits})
+
+
+class Schedule(NamedTuple):
+    """One that a program declares."""
+
+    id: str
+    task: Task[..., Any]
+    when: ScheduleOptions
+
+    def __str__(self) -> str:
+        return f"schedule {self.id}"
+
+    async def bring(self, jq: OperatingMethods) -> None:
+        """Raises what the operation does, and what the serializer raises."""
+        when = self.when.copy()  # what is left of it in the end says when
+        call = self.task.options(**when.pop("options", {})).call(when.pop("args", ()), when.pop("kwargs", {}))
+        # A new rule of a time zone makes another declaration.
+        when.setdefault("declared", _digest(call.spec(), call.argument.hex(), zones.with_rule(options.when_of(when))))
+        await jq.arepeat(self.id, call, **cast(When, when))
+
+
+def limit_of(match: Match, limits: LimitOptions) -> Limit:
+    """Raises TypeError or ValueError for one that cannot be."""
+    own: dict[str, Any] = {**limits}
+    limit_id = own.pop("id", None) or (match.name if isinstance(match, Task) else None)
+    if isinstance(match, Task):
+        match = {"name": match.name}
+    elif callable(match):
+        raise TypeError("expected a task, or a matcher; @jq.limit(...) goes above @jq.job")
+    elif not isinstance(match, Mapping):
+        raise TypeError(f"match is a map of conditions, such as {{'name': 'mail.*'}}, or a task; got {match!r}")
+    if not isinstance(limit_id, str):
+        raise TypeError("give the limit an id: jq.limit({...}, id='per-customer', concurrency=5)")
+    known(own, Limits, "option of a limit")
+    return Limit(limit_id, match, cast(Limits, own))
+
+
+async def bring(jq: OperatingMethods, declared: Iterable[Limit | Schedule], tried: asyncio.Event) -> None:
+    """Bring all of it, in this order. Sets `tried` when that is done, or the server cannot be reached: it gets the rest
+    later, then. Raises ValueError for what cannot be, such as a cron expression that is none: a program with it must
+    not start as if all were well."""
+    left = list(declared)
+    failures = 0
     try:
-        for what, brings in _all(jq).items():  # limits first: a schedule's jobs may be due
-            await _bring(what, brings, tried)
+        while left:
+            try:
+                await left[0].bring(jq)
+            except Unavailable as error:
+                log.log(logging.DEBUG if failures else logging.WARNING, "%s comes later: %s", left[0], error)
+                tried.set()
+                await asyncio.sleep(backoff_s(failures))
+                failures += 1
+                continue
+            except Exception as error:  # also what a serializer raises: the others are to be brought all the same
+                if isinstance(error, Invalid | TypeError | ValueError) and not tried.is_set():
+                    raise ValueError(f"{left[0]}: {error}") from error
+                log.error("%s is refused: %s", left[0], error)
+            del left[0]
+            failures = 0
     finally:
         tried.set()
-
-
-async def bring_limits(jq: Registry) -> None:
-    """Bring the limits alone, now. Raises what `constrain` raises."""
-    for limit_id, limit in jq.limits.items():
-        await _bring_limit(jq, limit_id, limit)
-
-
-def _all(jq: Registry) -> dict[str, Callable[[], Awaitable[object]]]:
-    limits = {f"limit {name}": partial(_bring_limit, jq, name, declared) for name, declared in jq.limits.items()}
-    schedules = {
-        f"schedule {name}": partial(_bring_schedule, jq, name, *declared) for name, declared in jq.recurring.items()
-    }
-    return {**limits, **schedules}
-
-
-async def _bring(what: str, brings: Callable[[], Awaitable[object]], tried: asyncio.Event) -> None:
-    failures = 0
-    while True:
-        try:
-            await brings()
-            return
-        except Unavailable as error:
-            level = logging.DEBUG if failures else logging.WARNING
-            log.log(level, "%s comes later: %s", what, error)
-            tried.set()
-            await asyncio.sleep(backoff_s(failures))
-            failures += 1
-        except (Invalid, TypeError, ValueError) as error:
-            if not tried.is_set():
-                raise ValueError(f"{what}: {error}") from error
-            log.error("%s is refused: %s", what, error)
-            return
-        except Exception as error:  # whatever a serializer raises: the others are to be brought all the same
-            log.error("%s is refused: %s", what, error)
-            return
-
-
-async def _bring_limit(jq: Registry, limit_id: str, limit: Declared) -> None:
-    own = limit.limits.copy()
-    own.setdefault("declared", _digest(matcher_of(limit.match), own))
-    await jq.aconstrain(limit_id, limit.match, **own)
-
-
-async def _bring_schedule(jq: Registry, schedule_id: str, task: Task[..., Any], when: ScheduleOptions) -> None:
-    own = when.copy()  # what is left of it in the end says when
-    chosen: JobOptions = {**task.chosen, **own.pop("options", {})}
-    call: Call[Any] = Call(task, *task.prepare(own.pop("args", ()), own.pop("kwargs", {}), chosen))
-    # A new rule of a time zone makes another declaration.
-    own.setdefault("declared", _digest(call.spec(), call.argument.hex(), zones.with_rule(options.when_of(own))))
-    await jq.arepeat(schedule_id, call, **cast(When, own))
 
 
 def _digest(*declaration: Any) -> str:

@@ -7,13 +7,14 @@ import logging
 import os
 import socket
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from jqmaster.client.declared import bring
+from jqmaster.client.declared import Limit, Schedule, bring
 from jqmaster.client.registry import Registry
 from jqmaster.client.task import Task
 from jqmaster.connection.wake import backoff_s, end
@@ -23,6 +24,7 @@ from jqmaster.errors import JQError, Unavailable, brought_by
 from jqmaster.server import logs
 from jqmaster.server.signing import new_secret
 from jqmaster.worker.ending import Outcome
+from jqmaster.worker.notes import in_a_loop
 from jqmaster.worker.signals import Signals
 from jqmaster.worker.sources import EngineSource, RedisSource
 from jqmaster.worker.threads import Threads
@@ -62,9 +64,13 @@ class Runner:
     async def alive(self) -> AsyncIterator[None]:
         """What surrounds a worker: what the program declares, and lifespans; the end of threads and processes."""
         tried = asyncio.Event()
+        declared: list[Limit | Schedule] = [
+            *self._jq.limits.values(),
+            *self._jq.recurring.values(),
+        ]  # a schedule's jobs may be due
         async with AsyncExitStack() as stack:
             stack.callback(self._end)
-            bringing = asyncio.create_task(bring(self._jq, tried), name="declared")
+            bringing = asyncio.create_task(bring(self._jq, declared, tried), name="declared")
             stack.push_async_callback(end, [bringing])
             await tried.wait()
             if bringing.done():
@@ -78,7 +84,7 @@ class Runner:
         if self._processes is None:
             from jqmaster.worker.process_pool import ProcessPool
 
-            self._processes = ProcessPool(self._most, self._process_jobs)
+            self._processes = ProcessPool(self.threads, self._most, self._process_jobs)
         assert task.function is not None
         return await self._processes.run(task.function.__module__, job, self._jq.target)
 
@@ -132,6 +138,11 @@ class AppWorker:
         """Work until SIGTERM or SIGINT: drain, give the rest back, return the exit code. A second signal ends the
         process at once. So does a function that still runs when its job was given back, as the job may begin elsewhere.
         With `ends_process` the process has nothing else to do, and ends in time whatever is left in it."""
+        if in_a_loop() or threading.current_thread() is not threading.main_thread():
+            raise RuntimeError(
+                "run() takes over the process: call it in the main thread, with no event loop running; "
+                "elsewhere there is `await jq.worker().serve(stop)`"
+            )
         if (library := _patched_by()) is not None:
             problem = f"{library} has patched threads, in which a worker runs plain functions: they would never begin"
             advice = "Patch in the web application alone, and not in modules that workers import"

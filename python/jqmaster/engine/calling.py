@@ -147,15 +147,22 @@ def flat(values: Iterable[Any], path: str) -> list[Argument]:
 def pack(spec: Spec, path: str = "") -> bytes:
     """Pack a spec. Raises Invalid, naming the field under ``path``, for what MessagePack cannot hold."""
     try:
-        packed: bytes = msgpack.packb(spec)
+        packed: bytes = msgpack.packb(spec, default=_within)
     except (TypeError, ValueError, OverflowError) as whole:
         for key, value in spec.items():
             try:
-                msgpack.packb({key: value})
+                msgpack.packb({key: value}, default=_within)
             except (TypeError, ValueError, OverflowError) as problem:
                 raise Invalid(f"cannot be packed as MessagePack: {problem}", f"{path}.{key}".lstrip(".")) from problem
         raise Invalid(f"cannot be packed as MessagePack: {whole}", path or None) from whole
     return packed
+
+
+def _within(value: Any) -> float:
+    """What stands within a map, such as `rate={"limit": 5, "period": timedelta(minutes=1)}`."""
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    raise TypeError(f"a {type(value).__name__} is none of its types")
 
 
 def new_request() -> str:

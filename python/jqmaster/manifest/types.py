@@ -78,12 +78,10 @@ OWN: Mapping[str, str] = MappingProxyType({
     "finished": "Finished",
     "assigned": "Assigned",
     "result": "Result",
-    "records": "bytes",
-    "events": "str",
     "yaml": "str",
     "metrics": "str",
 })  # fmt: skip
-"""Replies of a shape of their own, with their annotations; engine/replies.py reads them. Those from `records` on only
+"""Replies of a shape of their own, with their annotations; engine/replies.py reads them. Those from `yaml` on only
 the HTTP API has."""
 
 BLOBS: Mapping[str, frozenset[str]] = MappingProxyType({

@@ -7,37 +7,38 @@ loop sleeps until the next due moment, a wake marker, or a poke.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import aiohttp
+import msgpack
 
 from jqmaster.connection.url import without_password
-from jqmaster.connection.wake import WINDOW_MS, Channel, backoff_s
+from jqmaster.connection.wake import WINDOW_MS, Channel
+from jqmaster.engine import packform
 from jqmaster.engine.calling import new_request
 from jqmaster.engine.engine import Engine, pack
-from jqmaster.errors import Forbidden, Invalid, JQError, NotFound, Unavailable
-from jqmaster.server import answers, delivery, logs
-from jqmaster.server.answers import NO_ROOM, REFUSED, PushAnswer
-from jqmaster.server.breakers import Breakers
-from jqmaster.server.delivery import Deliverer, PushJob
+from jqmaster.engine.packform import MSGPACK
+from jqmaster.server import answers, logs
+from jqmaster.server.answers import REFUSED, Answer
 from jqmaster.server.egress import Egress
 from jqmaster.server.http.within import check_answer
 from jqmaster.server.http_error import HttpError
 from jqmaster.server.keyring import Keyring
 from jqmaster.server.meters import Meters
-
-log = logging.getLogger("jqmaster.dispatch")
+from jqmaster.server.sender import STOP_TIMEOUT_S, Push, Sender
 
 CHANNEL = "push"
 BATCH = 100
 # The next due moment may be known to one master alone. If that one is killed, another looks after this time.
 LOOK_EVERY_S = 10.0
-NO_ROOM_S = 1.0  # how long a master that can open no connection leaves jobs to others
+MOST_WITHOUT = 200  # that `assign` takes
+_HEADERS = {"content-type": MSGPACK, "accept": MSGPACK}
 
 
-class Dispatch(Deliverer):
+class Dispatch(Sender):
     """Delivers jobs to registered workers, at most `max_deliveries` at a time. `start`, then `stop`.
 
     `master`: its name. `secrets`: with which is signed what goes to workers that registered none. `egress`: to where,
@@ -45,8 +46,9 @@ class Dispatch(Deliverer):
     held to the queues of its key.
     """
 
-    log = log
+    log = logging.getLogger("jqmaster.dispatch")
     takes = "assign jobs"
+    what = "worker"
 
     def __init__(
         self,
@@ -59,17 +61,13 @@ class Dispatch(Deliverer):
         egress: Egress | None = None,
         keyring: Keyring | None = None,
     ) -> None:
-        super().__init__(max_deliveries, egress or Egress())
-        self.meters = meters or Meters()
-        self._engine = engine
+        super().__init__(engine, max_deliveries, egress or Egress(), meters or Meters())
         self._channel = Channel(engine.redis, f"{engine.namespace}:wake:{CHANNEL}")
         self._master = master
         self._secrets = secrets
         self._request = new_request()
         self._keyring = keyring
-        self._breakers = Breakers(max_deliveries, self.meters, self.poke)
         self._poked = False
-        self._rests_until = 0.0
 
     def poke(self) -> None:
         """Look for deliverable jobs soon. Cheap; pokes that come together cause one look."""
@@ -81,125 +79,88 @@ class Dispatch(Deliverer):
         super().drain()
         self._channel.hand_over()
 
-    async def stop(self, timeout_s: float = delivery.STOP_TIMEOUT_S) -> None:
-        """As `Deliverer.stop`, and close what waiting needs."""
+    async def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
+        """As `Sender.stop`, and close what waiting needs."""
         await super().stop(timeout_s)
         await self._channel.stop()
 
-    async def take(self, room: int) -> None:
-        """Have jobs assigned, or sleep until there may be some."""
-        if (rest_s := self._rests_until - time.monotonic()) > 0:
-            await asyncio.sleep(rest_s)
-            return
+    async def take(self, room: int) -> list[Push]:
+        """Have jobs assigned, each counted in the same step, or sleep until there may be some."""
         self._poked = False
-        limit = max(1, min(room // 2, BATCH))  # or one worker could take all the room at once
-        next_ms, jobs = await self._assign(limit)
-        for job in jobs:
-            if self._breakers.take(job.worker, job.url):
-                work = self._deliver(job)
-            else:
-                work = self._return(job, "the worker failed often; it is tried with one job")
-            self.begin(work, f"deliver {job.id}")
-        if not jobs and next_ms != 0 and not self._poked:
+        spec: dict[str, Any] = {
+            "limit": max(1, min(room // 2, BATCH)),  # or one worker could take all the room at once
+            "master": self._master, "wait": {"on": CHANNEL, "ms": WINDOW_MS}, "request": self._request,
+        }  # fmt: skip
+        if out := self.breakers.without():
+            spec["without"] = out[:MOST_WITHOUT]
+        next_ms, *parts = await self.engine.raw("assign", pack(spec))
+        self._request = new_request()  # only now: what an answer brought that was lost comes again
+        if not parts and next_ms != 0 and not self._poked:
             self._channel.look_in(next_ms)
             await self._channel.sleep(LOOK_EVERY_S)
+        return assigned(parts, self._secrets)
 
-    async def _assign(self, limit: int) -> tuple[int, list[PushJob]]:
-        """Jobs that were started on registered workers, each counted in the same step, and when there are more."""
-        wait = {"on": CHANNEL, "ms": WINDOW_MS}
-        spec = {"limit": limit, "master": self._master, "wait": wait, "request": self._request}
-        if out := self._breakers.without():
-            spec["without"] = out
-        next_ms, *parts = await self._engine.raw("assign", pack(spec))
-        self._request = new_request()  # only now: what an answer brought that was lost comes again
-        return next_ms, delivery.assigned(parts, self._secrets)
-
-    # -- one delivery -----------------------------------------------------------------------------
-
-    async def _deliver(self, job: PushJob) -> None:
+    async def send(self, push: Push) -> Answer:
+        """As `Sender.send`; it is counted and logged."""
         started = time.perf_counter()
-        answer = NO_ROOM  # if this is cancelled
-        try:
-            answer = await delivery.deliver(self.session, job)
-        finally:
-            self._breakers.done(job.worker, answer.trouble)
-        self._tell(job, answer, time.perf_counter() - started)
-        if answer.spec is not None:
-            await self._finish(job, answer)
-        elif answer.outcome in REFUSED:
-            suffix = f", {answer.message[:200]}" if answer.message else ""
-            log.info("worker %s did not take job %s: %s%s", job.worker, job.id, answer.outcome, suffix)
-            await self._insist(job, lambda: self._refuse(job, answer))
-        elif answer is NO_ROOM:
-            self._rest()
-            await self._return(job, "the master could open no connection")
-        elif answer.outcome == "lapsed":
-            log.info("worker %s did not answer within the lease of job %s", job.worker, job.id)
-
-    def _tell(self, job: PushJob, answer: PushAnswer, seconds: float) -> None:
+        answer = await super().send(push)
+        seconds = time.perf_counter() - started
         self.meters.delivery(answer.outcome, seconds)
         if logs.delivery_log.isEnabledFor(logging.INFO):
             pairs = {
-                "job": f"{job.id}/{job.attempt}", "name": job.name, "worker": job.worker,
-                "url": without_password(job.url), "outcome": answer.outcome, "ms": round(seconds * 1000, 3),
+                "job": f"{push.id}/{push.attempt}", "name": push.name, "worker": push.worker,
+                "url": without_password(push.url), "outcome": answer.outcome, "ms": round(seconds * 1000, 3),
             }  # fmt: skip
             logs.delivery_log.info(logs.Fields("delivery", pairs))
+        return answer
 
-    def _rest(self) -> None:
-        """Take no jobs for a while, as no connection can be opened to bring them to anybody."""
-        now = time.monotonic()
-        if now >= self._rests_until:
-            log.warning("cannot open connections (too many open files?): leaving jobs to other servers for a while")
-        self._rests_until = now + NO_ROOM_S
+    async def judge(self, push: Push, response: aiohttp.ClientResponse) -> Answer:
+        return await answers.read(response, push.name)
 
-    async def _return(self, job: PushJob, why: str) -> None:
-        await self._insist(job, lambda: self._give_back(job, why))
+    def unanswered(self, how: Literal["unsent", "late", "broken"], why: str) -> Answer:
+        match how:
+            case "unsent":
+                return answers.unreachable(why)
+            case "late":
+                return Answer("lapsed", trouble=why)
+        return answers.failure(f"{why}, and may have run the job", is_trouble=True)
 
-    async def _give_back(self, job: PushJob, why: str) -> None:
-        await self._engine.release(job.worker, [(job.id, job.token)], message=why)
+    async def give_back(self, push: Push, answer: Answer) -> None:
+        held, message = [(push.id, push.token)], answer.message or None
+        if answer.outcome not in REFUSED:
+            await self.engine.release(push.worker, held, message=message)
+            return
+        self.log.info("worker %s did not take job %s: %s (%s)", push.worker, push.id, answer.outcome, message)
+        await self.engine.call(
+            "refuse", push.worker, held, answer.outcome, retry_after=answer.retry_after_s, message=message
+        )
 
-    async def _finish(self, job: PushJob, answer: PushAnswer) -> None:
-        try:
-            await self._insist(job, lambda: self._report(job, answer))
-        except (Invalid, NotFound) as error:
-            refused = answers.failure(f"the worker's answer is no outcome: {error.path}: {error.message}")
-            await self._insist(job, lambda: self._report(job, refused))
-
-    async def _report(self, job: PushJob, answer: PushAnswer) -> None:
-        if job.key and self._keyring is not None:
-            who = await self._keyring.of_worker(job.key)
+    async def finish(self, push: Push, answer: Answer) -> None:
+        """As `Sender.finish`, if the worker's key may still do what the answer asks for."""
+        if push.key and self._keyring is not None:
+            who = await self._keyring.of_worker(push.key)
             if who is None:
-                return await self._give_back(job, "the key that the worker was registered with is not good any more")
+                why = "the key that the worker was registered with is not good any more"
+                return await self.give_back(push, Answer("cancelled", why))
             try:
                 check_answer(who, answer.spec or {}, answer.follow)
             except HttpError as error:
                 answer = answers.failure(f"the worker's answer was refused: {error.message}")
-        outcome = {**(answer.spec or {}), "id": job.id, "token": job.token}
-        spec = pack({"worker": job.worker})
-        await self._engine.raw("finish", spec, pack(outcome), answer.blob, *answer.follow)
+        await super().finish(push, answer)
 
-    async def _refuse(self, job: PushJob, answer: PushAnswer) -> None:
-        await self._engine.call(
-            "refuse", job.worker, [(job.id, job.token)], answer.outcome, retry_after=answer.retry_after_s,
-            message=answer.message or None,
+
+def assigned(parts: list[Any], own_secrets: Sequence[str] = ()) -> list[Push]:
+    """What `assign` replies behind `next_ms`. `own_secrets` are for workers that registered none."""
+    pushes = []
+    for worker, url, secrets, key, document, argument in zip(*(parts[at::6] for at in range(6)), strict=True):
+        job = msgpack.unpackb(document)
+        worker = bytes(worker).decode()
+        push = Push(
+            id=job["id"], token=job["token"], attempt=job["attempt"], name=job["name"], within_s=job["timeout"],
+            worker=worker, receiver=worker, url=f"{bytes(url).decode(errors='replace').rstrip('/')}/worker-job",
+            secrets=bytes(secrets).decode().split() or own_secrets, key=bytes(key).decode(),
+            ids=[f"{job['id']}-{job['token']}-{number}" for number in (0, 1)],
+            headers=_HEADERS, body=packform.extend_map(document, {"argument": argument}),
         )  # fmt: skip
-
-    async def _insist(self, job: PushJob, say: Callable[[], Awaitable[None]]) -> None:
-        """Say it to the engine, again and again while Redis is away or refuses, for as long as the lease may stand.
-        Repeating is safe: finish and refuse go by the token."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(max(1.0, job.timeout_s)):
-                failures = 0
-                while True:
-                    try:
-                        await say()
-                        return
-                    except (Unavailable, Forbidden) as error:
-                        log.warning("cannot report job %s, trying again: %s", job.id, error)
-                        await asyncio.sleep(backoff_s(failures))
-                        failures += 1
-                    except JQError as error:
-                        if isinstance(error, Invalid) or (error.path or "").startswith("outcomes"):
-                            raise
-                        log.warning("job %s: %s", job.id, error)
-                        return
+        pushes.append(push)
+    return pushes

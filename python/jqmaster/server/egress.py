@@ -6,11 +6,8 @@ from __future__ import annotations
 
 import ipaddress
 import re
-import socket
 from collections.abc import Collection, Iterable
-from typing import Any
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
@@ -27,17 +24,12 @@ NEVER = _networks(
 _TRANSLATED = _networks("64:ff9b::/96", "64:ff9b:1::/48")  # NAT64: well known, and local
 
 
-class EgressDenied(OSError):
-    """There no connection is made."""
-
-
 class Egress:
-    """Networks and names to which connections may be made. `any_host`: to all but `NEVER`."""
+    """Networks and names to which connections may be made; with the name `*` to all but `NEVER`."""
 
-    def __init__(self, networks: Iterable[Network] = NEAR, names: Collection[str] = (), any_host: bool = False) -> None:
+    def __init__(self, networks: Iterable[Network] = NEAR, names: Collection[str] = ()) -> None:
         self._networks = tuple(networks)
         self._names = frozenset(names)
-        self._any_host = any_host
 
     @classmethod
     def of(cls, text: str) -> Egress:
@@ -51,31 +43,18 @@ class Egress:
                 if re.search(r"[/:\s]", part):
                     raise ValueError(f"expected networks, addresses, names of hosts, got {part!r}: {error}") from None
                 names.append(part.removesuffix("."))
-        return cls(networks, names, any_host="*" in names)
+        return cls(networks, names)
 
     def may(self, host: str, address: str) -> bool:
         """Whether to connect to the address, which is the host's at this moment."""
         try:
-            ip = _innermost(ipaddress.ip_address(address.partition("%")[0]))
+            ip = ipaddress.ip_address(address.partition("%")[0])
         except ValueError:
             return False
+        if isinstance(ip, ipaddress.IPv6Address):  # that leads to an IPv4 one
+            is_translated = any(ip in network for network in _TRANSLATED)
+            ip = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF) if is_translated else ip.ipv4_mapped or ip.sixtofour or ip
         if any(ip in network for network in NEVER):
             return False
-        named = self._any_host or host.lower().removesuffix(".") in self._names
-        return named or any(ip in network for network in self._networks)
-
-    def open(self, host: str, where: Any) -> socket.socket:
-        """A socket for a connection to `where`, as the name service told it. Raises EgressDenied."""
-        family, kind, protocol, _, address = where
-        if not self.may(host, address[0]):
-            raise EgressDenied(f"this server may not push to {host} at {address[0]}")
-        return socket.socket(family, kind, protocol)
-
-
-def _innermost(address: Address) -> Address:
-    """The IPv4 address that an IPv6 one leads to, if it does."""
-    if isinstance(address, ipaddress.IPv4Address):
-        return address
-    if any(address in network for network in _TRANSLATED):
-        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    return address.ipv4_mapped or address.sixtofour or address
+        is_named = not self._names.isdisjoint(("*", host.lower().removesuffix(".")))
+        return is_named or any(ip in network for network in self._networks)

@@ -68,7 +68,7 @@ class PushHost:
             return _error(404, "NOTFOUND", f"this worker has no function for jobs named {job.name}")
         if job.held in self._seen:
             return web.Response(status=202)
-        if self._worker.slots.takes_none or self._worker.free <= 0:
+        if not self._worker.slots.takes or self._worker.slots.free <= 0:
             busy = _error(503, "BUSY", "no room for another job")
             busy.headers["retry-after"] = "1"
             return busy

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from jqmaster.engine.replies import Job
+from jqmaster.worker.ending import Ending
 from jqmaster.worker.notes import Notebook
 
 log = logging.getLogger("jqmaster.worker")
@@ -20,10 +22,15 @@ class Running:
     """An attempt under way here."""
 
     job: Job
-    ends: float  # when the lease runs out, by our clock
     notes: Notebook
     task: asyncio.Task[None] = field(init=False)
-    limit: asyncio.TimerHandle | None = None  # of max_runtime
+    ends: float = field(init=False)  # when the lease runs out, by our clock
+    renews: float = field(init=False)  # when it is to be renewed
+
+    def leased(self, lease_s: float) -> None:
+        """Its lease is good for so long from now: less and less towards the end of its `max_runtime`."""
+        self.ends = time.monotonic() + lease_s
+        self.renews = self.ends - lease_s * 2 / 3
 
     def stop(self, why: str) -> None:
         """Give it up. A thread learns of it when it asks."""
@@ -37,14 +44,19 @@ class Slots:
     def __init__(self, most: int) -> None:
         self.most = most
         self.running: dict[Key, Running] = {}
+        self.ended: list[tuple[Ending, Running | None]] = []
+        """What is to be reported, with the attempt if it has said something: each has its slot until its report is
+        under way."""
+        self.reporting = 0
+        """Attempts whose report is under way."""
         self.reserved = 0
-        """Whose outcome is being reported together with a wish for the next job."""
-        self.unreported = 0
-        """Attempts that have ended and whose end is not reported yet."""
-        self.draining = asyncio.Event()
-        self.awake = asyncio.Event()
-        """Set unless the worker was asked to be quiet."""
-        self.awake.set()
+        """Slots for jobs that these reports ask for."""
+        self.left: Callable[[], int] = lambda: 0
+        """How many are taken by threads that run on although their jobs were given up."""
+        self.takes = True
+        """Whether the worker wants more jobs; not when it stops, or was asked to be quiet."""
+        self.is_full = False
+        """Whether nobody fetches, as all slots are taken: who reports asks for the next jobs as well."""
         self._changed = asyncio.Event()
         self.changed = self._changed.set
         """To be called when there may be more room, or less to report."""
@@ -52,18 +64,12 @@ class Slots:
     @property
     def free(self) -> int:
         """How many more jobs may start now."""
-        late = max(0, self.unreported - self.most)  # else jobs would end faster than it is reported
-        return self.most - len(self.running) - self.reserved - late
-
-    @property
-    def takes_none(self) -> bool:
-        """Whether the worker wants no more jobs."""
-        return self.draining.is_set() or not self.awake.is_set()
+        return self.most - len(self.running) - len(self.ended) - self.reserved - self.left()
 
     @property
     def is_idle(self) -> bool:
         """Whether nothing runs, and all is reported."""
-        return not self.running and not self.unreported
+        return not (self.running or self.ended or self.reporting)
 
     async def until(self, is_over: Callable[[], bool]) -> None:
         """Wait for it; looked at when something has changed."""

@@ -19,14 +19,15 @@ from jqmaster.engine.calling import new_request
 from jqmaster.engine.engine import Operations
 from jqmaster.engine.replies import Beat, Job, Note
 from jqmaster.engine.scripts import Form
-from jqmaster.errors import JQError, Unavailable
+from jqmaster.errors import JQError
 from jqmaster.worker.ending import Outcome
 from jqmaster.worker.slots import Key
+from jqmaster.worker.trouble import PASSES
 
 log = logging.getLogger("jqmaster.worker")
 
 POLL_S = 30.0
-STOP_TIMEOUT_S = 5.0
+TAKE_BACK_S = STOP_TIMEOUT_S = 2.5
 MOST_REFUSED = 100  # names that a pick can exclude
 
 
@@ -80,19 +81,29 @@ class EngineSource:
         return not is_full
 
     async def fetch(self, count: int) -> list[Job]:
-        """Wait a while for jobs; at most `count`. Cancelling it strands no job."""
+        """Wait a while for jobs; at most `count`. When it was cancelled `take_back` is to be called."""
         # The same request until it is answered: what an answer brought that was lost comes again.
         spec = self._unanswered or {**self._wish, "request": new_request()}
         self._unanswered = spec = {**spec, "worker": self.worker, "count": count}
         try:
             jobs = await self._wait(spec)
-        except Unavailable:
+        except (*PASSES, asyncio.CancelledError):
             raise
-        except BaseException:
-            self._unanswered = None  # refused; or cancelled, then what came is given back
+        except JQError:
+            self._unanswered = None
             raise
         self._unanswered = None
         return jobs
+
+    async def take_back(self) -> None:
+        """Give back what a fetch brought whose answer was lost, or not waited for: the same request brings the same
+        jobs. Gives up after `TAKE_BACK_S`."""
+        spec, self._unanswered = self._unanswered, None
+        if spec is not None:
+            with contextlib.suppress(JQError, TimeoutError):
+                async with asyncio.timeout(TAKE_BACK_S):
+                    if jobs := (await self._engine.pick(**spec)).jobs:
+                        await self.release([job.held for job in jobs])
 
     async def finish(self, outcomes: list[Outcome], want: int, request: str) -> tuple[list[str], list[Job]]:
         """Report outcomes and take up to `want` jobs in the same round trip: a state for each outcome, the jobs. The
@@ -137,25 +148,17 @@ class EngineSource:
 
     async def stop(self) -> None:
         """Unregister, give back what a lost answer brought, and close the connections; bounded."""
-        with contextlib.suppress(JQError, TimeoutError):
-            async with asyncio.timeout(STOP_TIMEOUT_S):
-                if self._unanswered is not None:
-                    await self._take_back(self._unanswered)
-                if self._is_listed:
+        await self.take_back()
+        if self._is_listed:
+            with contextlib.suppress(JQError, TimeoutError):
+                async with asyncio.timeout(STOP_TIMEOUT_S):
                     await self._engine.unregister(self.worker)
 
     # -- what differs -----------------------------------------------------------------------------
 
     async def _wait(self, spec: dict[str, Any]) -> list[Job]:
-        """A pick that waits for a while. Cancelled, it gives back what it brings."""
+        """A pick that waits for a while."""
         raise NotImplementedError
-
-    async def _take_back(self, spec: Mapping[str, Any]) -> None:
-        """Give back what a pick brought whose answer was lost: the same request brings the same jobs."""
-        with contextlib.suppress(JQError):
-            jobs = (await self._engine.pick(**spec)).jobs
-            if jobs:
-                await self.release([job.held for job in jobs])
 
 
 class RedisSource(EngineSource):

@@ -7,14 +7,21 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from jqmaster.connection.wake import backoff_s
-from jqmaster.errors import Forbidden, JQError, Unauthorized, Unavailable, Vanished
+from jqmaster.errors import Forbidden, Internal, JQError, TooFast, Unauthorized, Unavailable, Vanished
+
+T = TypeVar("T")
 
 log = logging.getLogger("jqmaster.worker")
 
+AWAY = (Unavailable, TooFast, Internal)
+PASSES = (*AWAY, Unauthorized, Forbidden)
+"""Errors that say nothing of what was said: it is said again, to the next master. Rights may be put right."""
 AWAY_EVERY_S = 10.0
 REFUSED_EVERY_S = 60.0
+INTERNALS = 4  # so often a master, or a script, may fail over the same before that counts as an answer
 
 
 class Trouble:
@@ -33,20 +40,36 @@ class Trouble:
         """`what`, such as "get jobs", failed and is tried again. A refusal lasts until somebody mends it: ERROR."""
         if isinstance(error, Vanished):  # which was said once, and lasts
             return
-        is_away = isinstance(error, Unavailable) and not isinstance(error.cause, Forbidden | Unauthorized)
-        if not is_away:
-            self._refused[what] = str(error)
         # All parts of a worker notice that the other side is away: one line is enough.
-        subject, every_s = ("", AWAY_EVERY_S) if is_away else (what, REFUSED_EVERY_S)
+        subject, every_s, level = "", AWAY_EVERY_S, logging.WARNING
+        if not isinstance(error, AWAY):
+            self._refused[what] = str(error)
+            subject, every_s, level = what, REFUSED_EVERY_S, logging.ERROR
         now = time.monotonic()
         if now - self._said_at.get(subject, -every_s) >= every_s:
             self._said_at[subject] = now
-            log.log(logging.WARNING if is_away else logging.ERROR, "cannot %s, trying again: %s", what, error)
+            log.log(level, "cannot %s, trying again: %s", what, error)
 
     def over(self, what: str) -> None:
         """It succeeded."""
         if self._refused.pop(what, None) is not None:
             self._said_at.pop(what, None)
+
+    async def until_heard(self, what: str, say: Callable[[], Awaitable[T]]) -> T:
+        """The answer to what `say` says, again and again. Raises JQError where that is refused."""
+        failures = 0
+        while True:
+            try:
+                answer = await say()
+            except PASSES as error:
+                if isinstance(error, Internal) and failures >= INTERNALS:
+                    raise
+                self.met(what, error)
+            else:
+                self.over(what)
+                return answer
+            await asyncio.sleep(backoff_s(failures))
+            failures += 1
 
 
 async def lasting(name: str, part: Callable[[], Awaitable[None]]) -> None:

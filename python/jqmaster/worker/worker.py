@@ -7,10 +7,8 @@ The life of a job here is the same for all: start, heartbeat, outcome, report.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
-import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
@@ -71,25 +69,20 @@ class Worker:
         on_outcome: Callable[[Outcome, str], None] | None = None,
     ) -> None:
         self.functions = functions
-        self._threads = threads
+        self.source = source
         self.slots = Slots(concurrency)
         self.trouble = Trouble()
-        self.source = source
+        self._threads = threads
         self._fetches = fetches
         self._drain_timeout_s = drain_timeout_s
         self._on_outcome = on_outcome
-        self._threads.told = self.slots.changed
+        self.slots.left = lambda: threads.left
+        threads.told = self.slots.changed
         self._fetching: asyncio.Future[list[Job]] | None = None
-        self._is_full = False
-        self._asked_to_stop = asyncio.Event()
+        self._stopping = asyncio.Event()
         self._pid = os.getpid()
         self._beats = Heartbeats(source, self.slots, self.trouble, self._asked)
-        self._reports = Reports(source, self.slots, self.trouble, self.take, self._answered)
-
-    @property
-    def free(self) -> int:
-        """How many more jobs may start now."""
-        return self.slots.free - self._threads.left
+        self._reports = Reports(source, self.slots, self.trouble, self._beats, self.take, self._answered)
 
     @property
     def outlived(self) -> bool:
@@ -103,9 +96,9 @@ class Worker:
 
     def take(self, jobs: Iterable[Job]) -> None:
         """Run jobs that came. One that came too late, or that this worker does not know, is given back unstarted."""
-        takes_none = self.slots.takes_none
+        takes = self.slots.takes
         for job in jobs:
-            if job.name in self.functions and not takes_none:
+            if takes and job.name in self.functions:
                 self.start(job)
                 continue
             release = Release(job)
@@ -119,14 +112,12 @@ class Worker:
     def start(self, job: Job) -> None:
         """Run `job`, and report how it ended."""
         loop = asyncio.get_running_loop()
-        notes = Notebook(lambda: loop.call_soon_threadsafe(self._beats.said))
-        running = Running(job, time.monotonic() + job.timeout, notes)
+        running = Running(job, Notebook(lambda: loop.call_soon_threadsafe(self._beats.said)))
+        running.leased(job.timeout if job.max_runtime is None else min(job.timeout, job.max_runtime))
         self.slots.running[job.held] = running
         running.task = loop.create_task(self._attend(running, self.functions[job.name]))
         # Cancelled before it began, it would never take itself off the list.
         running.task.add_done_callback(partial(self._gone, running))
-        if job.max_runtime is not None:  # which nobody extends: another attempt begins then
-            running.limit = loop.call_later(job.max_runtime, self._passed, running)
         self._beats.started(running)
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -136,12 +127,14 @@ class Worker:
         parts += [asyncio.create_task(lasting("reports", self._reports.run)) for _ in range(REPORTERS)]
         parts += [asyncio.create_task(lasting("listening", partial(self.source.listen, self._told)))]
         fetching = asyncio.create_task(lasting("fetching", self._fetch)) if self._fetches else None
-        stops = [asyncio.create_task(event.wait()) for event in (stop, self._asked_to_stop)]
+        stops = [asyncio.create_task(event.wait()) for event in (stop, self._stopping)]
         try:
             await asyncio.wait(stops, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            self.slots.draining.set()
+            self._stopping.set()
+            self.slots.takes = False
             await end([*stops, fetching], SAY_S)
+            await self.source.take_back()
             await self._drain()
             await end(parts, SAY_S)
             self._threads.stop()
@@ -153,15 +146,10 @@ class Worker:
         with tracing.running(running.job) as attempt:
             ending = await self._ending_of(running, function)
             attempt.ended(getattr(ending, "spec", None))
-        if running.notes.is_used:
-            await self._beats.tell_rest(running, ending)
-        # When every slot is taken nobody else fetches: the report of this one asks for the next job as well.
-        self._reports.add(ending, takes_next=self._is_full)
+        self._reports.add(ending, running if running.notes.is_used else None)
 
     def _gone(self, running: Running, _task: asyncio.Task[None]) -> None:
         self.slots.running.pop(running.job.held, None)
-        if running.limit is not None:
-            running.limit.cancel()
         self.slots.changed()
 
     async def _ending_of(self, running: Running, function: Function) -> Ending:
@@ -170,8 +158,6 @@ class Worker:
         try:
             result = await function.call(job)
             end_if_forked(self._pid)
-            if running.task.cancelling():
-                await _uncancelled(running)
             if isinstance(result, Outcome | Release):
                 return result
             return endings.succeeded(job, result, running.notes.dumps)
@@ -183,7 +169,6 @@ class Worker:
             if running.notes.over == STOPS:  # it is given back, and no retry is spent: it failed since it was cancelled
                 log.warning("job %s (%s) failed as its worker stopped: %s", job.id, job.name, summary(error))
                 raise asyncio.CancelledError from error
-            await _uncancelled(running)
             return endings.raised(job, error, function.retries)
 
     def _answered(self, outcome: Outcome, state: str) -> None:
@@ -193,33 +178,24 @@ class Worker:
         if self._on_outcome is not None:
             self._on_outcome(outcome, state)
 
-    def _passed(self, running: Running) -> None:
-        self.slots.stop(running.job.held, "it ran for max_runtime")
-        self._beats.passed(running.job.held)
-
     # -- getting jobs, and what the worker is told -------------------------------------------------
 
     async def _fetch(self) -> None:
-        failures = 0
+        failures, slots = 0, self.slots
         while True:
-            if self.free <= 0:
-                self._is_full = True
-                await self.slots.until(lambda: self.free > 0)
-                self._is_full = False
-            if not self.slots.awake.is_set():
-                await self.slots.awake.wait()
-                continue
-            self._fetching = asyncio.ensure_future(self.source.fetch(min(self.free, MOST_AT_ONCE)))
+            slots.is_full = True
+            await slots.until(lambda: slots.free > 0 and slots.takes)
+            slots.is_full = False
+            self._fetching = asyncio.ensure_future(self.source.fetch(min(slots.free, MOST_AT_ONCE)))
             try:
                 jobs = await self._fetching
-                failures = 0
-                self.trouble.over("get jobs")
             except asyncio.CancelledError:
                 if self._fetching.done() and not self._fetching.cancelled() and not self._fetching.exception():
                     self.take(self._fetching.result())
                 # Only this fetch was cancelled when the worker was asked to be quiet.
                 if (task := asyncio.current_task()) is not None and task.cancelling():
                     raise
+                await self.source.take_back()
             except JQError as error:
                 if isinstance(error, NotFound) and await self.source.register_again():
                     continue
@@ -227,6 +203,8 @@ class Worker:
                 await asyncio.sleep(backoff_s(failures))
                 failures += 1
             else:
+                failures = 0
+                self.trouble.over("get jobs")
                 self.take(jobs)
 
     def _told(self, message: str) -> None:
@@ -244,18 +222,17 @@ class Worker:
 
     def _asked(self, request: str) -> None:
         """What is asked of the worker: `quiet`, `stop`, or "" for neither."""
-        is_quiet = not self.slots.awake.is_set()
+        slots = self.slots
+        if self._stopping.is_set() or (slots.takes == (not request) and request != "stop"):
+            return
+        log.warning("asked to %s", {"": "resume", "quiet": "be quiet"}.get(request, request))
+        slots.takes = not request
+        slots.changed()
         if request == "stop":
-            self._asked_to_stop.set()
-        if request and not is_quiet:
-            log.warning("asked to %s", "stop" if request == "stop" else "be quiet")
-            self.slots.awake.clear()
-            if self._fetching is not None:
-                # Who is quiet gets nothing, and what came meanwhile would not end the wait afterwards.
-                self._fetching.cancel()
-        elif not request and is_quiet:
-            log.warning("asked to resume")
-            self.slots.awake.set()
+            self._stopping.set()
+        if request and self._fetching is not None:
+            # Who is quiet gets nothing, and what came meanwhile would not end the wait afterwards.
+            self._fetching.cancel()
 
     # -- stopping ---------------------------------------------------------------------------------
 
@@ -279,7 +256,7 @@ class Worker:
             # Threads and processes go on until they are ended: limits of their jobs count them that long.
             held = [running.job.held for running in left]
             await self._say(self.source.release(held, delay=HANDOVER_S, hold={"*": HANDOVER_S}))
-        await self._say(self.slots.until(lambda: not self.slots.unreported))
+        await self._say(self.slots.until(lambda: not (self.slots.ended or self.slots.reporting)))
 
     async def _say(self, work: Coroutine[Any, Any, None]) -> None:
         try:
@@ -287,15 +264,3 @@ class Worker:
                 await work
         except (TimeoutError, JQError) as error:
             log.warning("cannot report some outcomes, their leases will run out: %r", error)
-
-
-async def _uncancelled(running: Running) -> None:
-    """A job that cancelled the task it ran in has ended; what the worker does next in it goes on."""
-    if running.notes.over is not None:
-        return
-    while running.task.cancelling():
-        running.task.uncancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.sleep(0)
-    if running.notes.over is not None:  # the worker cancelled it meanwhile
-        raise asyncio.CancelledError

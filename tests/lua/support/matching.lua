@@ -15,6 +15,37 @@ end
 
 local loaded = {}
 
+local function float(high, fraction, bits, bias)
+  local exponent = math.floor(high % 2 ^ 31 / 2 ^ (bits % 32))
+  local sign = high < 2 ^ 31 and 1 or -1
+  if exponent == 2 * bias + 1 then
+    return fraction == 0 and sign / 0 or 0 / 0
+  end
+  return sign * math.ldexp(exponent == 0 and fraction or fraction + 2 ^ bits, math.max(exponent, 1) - bias - bits)
+end
+
+local function integer(bytes, pos, size)
+  local value = 0
+  for i = pos, pos + size - 1 do
+    value = value * 256 + bytes:byte(i)
+  end
+  return value
+end
+
+--- struct.unpack, of numbers alone.
+local function read_number(format, bytes, pos)
+  local high = integer(bytes, pos, tonumber(format:match("%d")) or (format:find("[fd]") and 4 or 1))
+  if format == ">I4I4" then
+    return high, integer(bytes, pos + 4, 4)
+  elseif format == ">d" then
+    return float(high, high % 2 ^ 20 * 2 ^ 32 + integer(bytes, pos + 4, 4), 52, 1023)
+  elseif format == ">f" then
+    return float(high, high % 2 ^ 23, 23, 127)
+  end
+  local whole = 256 ^ (tonumber(format:match("%d")) or 1)
+  return format:find("[bi]") and high >= whole / 2 and high - whole or high
+end
+
 --- A module in plain Lua. Its cmsgpack refuses everything, as that of Redis refuses bin.
 function M.module(name)
   if not loaded[name] then
@@ -24,6 +55,7 @@ function M.module(name)
           error("Bad data format in input.")
         end,
       },
+      struct = { unpack = read_number },
       redis = {
         error_reply = function(text)
           return { err = text }

@@ -91,7 +91,7 @@ def test_a_master_its_log_and_its_pages(call: Callable[..., Said], namespace: st
             while "outcome=" not in master.text:
                 assert time.monotonic() < deadline, master.text
                 time.sleep(0.05)
-            pages = ["/workers", "/overview", "/health", "/metrics", "/queues", f"/job/{job_id}"]
+            pages = ["/workers", "/alerts", "/health", "/metrics", "/queues", f"/job/{job_id}"]
             told += [ask("GET", path) for path in [*pages, f"/job/{job_id}/history", f"/job/{job_id}/explain"]]
             for words in ("doctor", "workers", "queues", "load"):
                 for where in (["--redis", url, "--namespace", namespace], ["--url", master.url]):

@@ -127,9 +127,8 @@ def test_repeating_a_request_enqueues_nothing_twice(jq: JQ) -> None:
 
 
 def test_limits_are_listed_held_and_opened(jq: JQ) -> None:
-    mail = jq.task("mail")
     minute = datetime.timedelta(minutes=1)
-    made = jq.constrain("one", mail, by="argument.to", rate={"limit": 5, "period": minute})
+    made = jq.operations.constrain("one", {"name": "mail"}, by="argument.to", rate={"limit": 5, "period": minute})
     assert made["match"] == {"name": "mail"} and made["rate"]["period"] == 60
     assert [one["id"] for one in jq.each("constraints")] == ["one"]
     now_ms = time.time() * 1000
@@ -139,8 +138,6 @@ def test_limits_are_listed_held_and_opened(jq: JQ) -> None:
     with pytest.raises(Invalid):
         jq.operations.hold("one", 60)
     jq.operations.hold("one", 0, by="acme")
-    with pytest.raises(TypeError, match=r"a map of conditions, such as \{'name': 'mail'\}"):
-        jq.constrain("one", "mail", concurrency=1)  # type: ignore[arg-type]
 
 
 def test_a_namespace_is_for_a_redis(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,7 +112,7 @@ text: str = add.enqueue(1).result()  # wrong: assignment
 
 assert_type(add.enqueue(1).join(timeout=5), str)
 assert_type(jq.operations.cancel(["id"], force=True), list[Any])
-assert_type(jq.retry_where(queue="mail", status=["error"]), int)
+assert_type(jq.operations.retry(where={"queue": "mail", "status": ["error"]}).changed, int)
 assert_type([job["id"] for job in jq.jobs(tag="a", newest=True)], list[Any])
 assert_type(jq.operations.kick(where={"queue": "mail"}).cursor, str)
 assert_type(jq.call("kick", where={"queue": "mail"}), Any)

@@ -60,7 +60,7 @@ def test_what_is_unchanged_is_not_written_again(jq: JQ) -> None:
 def test_what_an_operator_changed_stays(jq: JQ) -> None:
     program(jq)
     jq.burst()
-    jq.constrain("mail", {"name": "mail"}, concurrency=50)
+    jq.operations.constrain("mail", {"name": "mail"}, concurrency=50)
     jq.repeat("mail", jq.tasks["mail"].job("acme"), every=60, paused=True)
     again(jq).burst()
     [limit] = [one for one in jq.each("constraints") if one["id"] == "mail"]

@@ -18,7 +18,7 @@ from jqmaster.errors import Unavailable
 from jqmaster.worker.http_source import HttpSource
 from jqmaster.worker.notes import checkpoint, progress
 from jqmaster.worker.sources import EngineSource, RedisSource
-from parts import answers, dispatch_of, enqueue, eventually, until
+from parts import answers, dispatching, enqueue, eventually, until
 from parts import worker as stub_worker
 from processes import MasterProcess
 from servers import RedisServer
@@ -104,13 +104,11 @@ async def test_a_master_that_pushes(fresh_server: RedisServer, direct: Engine) -
     success = answers(200, {"type": "success", "result": None})
     async with Proxy(fresh_server) as proxy, connect(proxy.url) as redis:
         lose(proxy, 0.1)
-        dispatch = dispatch_of(Engine(redis, NAMESPACE))
-        async with stub_worker(direct, success, max_jobs=50) as stub:
-            dispatch.start()
+        pushing = dispatching(Engine(redis, NAMESPACE))
+        async with stub_worker(direct, success, max_jobs=50) as stub, pushing:
             await check(direct, ids)
             assert {job["id"] for job in stub.jobs} == set(ids)
         assert proxy.lost > 20
-        await dispatch.stop(1)
 
 
 @pytest.mark.parametrize("timeout_s", [0, 1])

@@ -11,18 +11,28 @@ from typing import Any
 import msgpack
 import pytest
 from aiohttp import web
-from redis.asyncio import Redis
 
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import load
 from jqmaster.server.answers import retry_after_s
-from parts import FINISHED, came_to, dispatch_of, enqueue, eventually, status, until, worker
+from jqmaster.server.dispatch import Dispatch
+from parts import (
+    FINISHED,
+    LONG_S,
+    came_to,
+    dispatch,  # noqa: F401
+    dispatching,
+    enqueue,
+    eventually,
+    hang,
+    status,
+    until,
+    worker,
+)
 from servers import RedisServer
-from test_dispatch import ACCEPTED, SOON_S, dispatch  # noqa: F401
 
 
-async def test_deliveries_to_several_workers_are_bounded_together(engine: Engine, redis: Redis) -> None:
-    dispatch = dispatch_of(engine, max_deliveries=3)
+async def test_deliveries_to_several_workers_are_bounded_together(engine: Engine) -> None:
     under_way = most = 0
 
     async def slow(_job: dict[str, Any]) -> web.Response:
@@ -37,9 +47,8 @@ async def test_deliveries_to_several_workers_are_bounded_together(engine: Engine
         for _ in range(6):  # each that does nothing would be given a job
             await workers.enter_async_context(worker(engine, slow))
         jobs = await engine.enqueue([({"name": "mail"}, b"\xc0")] * 30)
-        dispatch.start()
+        dispatch = await workers.enter_async_context(dispatching(engine, max_deliveries=3))
         await eventually(lambda: came_to(dispatch, "accepted") == len(jobs))
-    await dispatch.stop(1)
     assert 1 < most <= 3
 
 
@@ -48,15 +57,13 @@ async def test_an_outcome_outlives_a_restart_of_redis() -> None:
         async with connect(server.url) as redis:
             await load(redis, "{t}")
             engine = Engine(redis, "{t}")
-            dispatch = dispatch_of(engine)
-            dispatch.start()
             go_on = asyncio.Event()
 
             async def slow(_job: dict[str, Any]) -> web.Response:
                 await go_on.wait()
                 return web.Response(body=msgpack.packb({"type": "success"}))
 
-            async with worker(engine, slow) as stub:
+            async with worker(engine, slow) as stub, dispatching(engine) as dispatch:
                 job = await enqueue(engine)
                 await stub.delivered()
                 await asyncio.to_thread(server.kill)
@@ -64,12 +71,9 @@ async def test_an_outcome_outlives_a_restart_of_redis() -> None:
                 await eventually(lambda: came_to(dispatch, *FINISHED) == 1)
                 await asyncio.to_thread(server.start)
                 await until(engine, job, "done")
-            await dispatch.stop(1)
 
 
-async def test_stopping_finishes_deliveries_and_starts_none(engine: Engine, redis: Redis) -> None:
-    dispatch = dispatch_of(engine)
-    dispatch.start()
+async def test_stopping_finishes_deliveries_and_starts_none(engine: Engine, dispatch: Dispatch) -> None:
     go_on = asyncio.Event()
 
     async def slow(_job: dict[str, Any]) -> web.Response:
@@ -80,26 +84,19 @@ async def test_stopping_finishes_deliveries_and_starts_none(engine: Engine, redi
         job = await enqueue(engine)
         waiting = await enqueue(engine)
         await stub.delivered()
-        stopping = asyncio.create_task(dispatch.stop(SOON_S))
+        stopping = asyncio.create_task(dispatch.stop(LONG_S))
         await asyncio.sleep(0)
         go_on.set()
-        await asyncio.wait_for(stopping, SOON_S)
+        await asyncio.wait_for(stopping, LONG_S)
         assert await status(engine, job) == "done"
         assert await status(engine, waiting) == "queued"
 
 
-async def test_stopping_is_bounded_when_a_worker_hangs(engine: Engine, redis: Redis) -> None:
-    dispatch = dispatch_of(engine)
-    dispatch.start()
-
-    async def hang(_job: dict[str, Any]) -> web.Response:
-        await asyncio.Event().wait()
-        raise AssertionError
-
+async def test_stopping_is_bounded_when_a_worker_hangs(engine: Engine, dispatch: Dispatch) -> None:
     async with worker(engine, hang) as stub:
         await enqueue(engine)
         await stub.delivered()
-        await asyncio.wait_for(dispatch.stop(0.2), SOON_S)
+        await asyncio.wait_for(dispatch.stop(0.2), LONG_S)
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from typing import Any
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 
 from http_support import Api, Master, api, master  # noqa: F401
+from jqmaster.engine.alerts import in_order, verdict
 from jqmaster.engine.engine import Engine
-from jqmaster.server.figures import Figures
-from parts import answers, came_to, dispatch_of, enqueue, eventually, until, worker
+from parts import answers, came_to, dispatching, enqueue, eventually, until, worker
 from test_metrics import Figure, scrape
 
 
@@ -33,12 +33,16 @@ async def test_workers_are_counted_by_state(api: Api) -> None:
         body = {"name": f"w{number}", "queues": ["mail"], "url": f"http://h{number}/", "max_jobs": 4}
         await api.post("/worker", body)
     await api.post("/worker", {"name": "puller", "queues": ["mail"]})
+    announced = {"name": "announced", "queues": ["mail"], "max_jobs": 2, "host": "h", "announce": True}
+    await api.post("/worker", announced)
+    await api.enqueue("mail")
+    await api.pick("mail", worker="announced")
     figure = await scrape(api)
     assert figure("jq_workers", state="ready") == 2
-    assert figure("jq_workers", state="pulling") == 1
+    assert figure("jq_workers", state="pulling") == 2
     assert figure("jq_workers", state="unreachable") == 0
-    assert figure("jq_worker_slots") == 8  # the puller did not say where it runs
-    assert figure("jq_worker_slots_taken") == 0
+    assert figure("jq_worker_slots") == 10  # the puller did not say where it runs
+    assert figure("jq_worker_slots_taken") == 1
 
 
 async def test_requests_are_counted_by_route_and_status(api: Api) -> None:
@@ -51,41 +55,35 @@ async def test_requests_are_counted_by_route_and_status(api: Api) -> None:
     figure = await scrape(api)
 
     def count(method: str, path: str, status: int) -> float | None:
-        return figure("jq_http_requests_total", method=method, path=path, status=str(status))
+        return figure("jq_http_request_seconds_count", method=method, path=path, status=str(status))
 
     assert count("POST", "/job", 201) == 1
     assert count("POST", "/job", 400) == 1
     assert count("GET", "/job/{id}", 404) == 2
     assert count("GET", "", 404) == 1
-    assert figure("jq_http_request_seconds_count", method="POST", path="/job") == 2
 
 
 async def test_calls_of_scripts_are_timed(api: Api) -> None:
     await api.enqueue("mail")
     await api.post("/job", {"name": ""})
     figure = await scrape(api)
-    assert figure("jq_script_calls_total", script="enqueue", code="ok") == 1
-    assert figure("jq_script_calls_total", script="enqueue", code="INVALID") == 1
-    assert figure("jq_script_seconds_count", script="enqueue") == 2
-    assert (figure("jq_script_seconds_sum", script="enqueue") or 0) > 0
+    assert figure("jq_script_seconds_count", script="enqueue", code="ok") == 1
+    assert figure("jq_script_seconds_count", script="enqueue", code="INVALID") == 1
+    assert (figure("jq_script_seconds_sum", script="enqueue", code="ok") or 0) > 0
     for command in ("fcall", "evalsha"):
         assert (figure("jq_redis_commands_total", command=command) or 0) > 0
         assert (figure("jq_redis_command_seconds_total", command=command) or 0) > 0
 
 
 async def test_deliveries_are_counted_by_what_came_of_them(engine: Engine) -> None:
-    dispatch = dispatch_of(engine)
-    dispatch.start()
-    try:
+    async with dispatching(engine) as dispatch:
         async with worker(engine, answers(200, {"type": "success"}), queues=["mail"]):
             await until(engine, await enqueue(engine, "mail"), "done")
         async with worker(engine, answers(429), queues=["busy"]):
             await enqueue(engine, "busy")
             await eventually(lambda: came_to(dispatch, "busy"))
-    finally:
-        await dispatch.stop()
     assert came_to(dispatch, "done") == 1
-    assert sum(dispatch.meters.delivery_seconds.counts) == came_to(dispatch, "done", "busy")
+    assert dispatch.meters.value("jq_delivery_seconds_sum", outcome="done") > 0
 
 
 async def test_alerts_and_running_attempts_are_there(api: Api) -> None:
@@ -97,6 +95,16 @@ async def test_alerts_and_running_attempts_are_there(api: Api) -> None:
     assert figure("jq_alerts", kind="paused", level="warning") == 1
     assert figure("jq_alerts", kind="full", level="problem") is None
     assert figure("jq_longest_running_seconds", name="mail") is not None
+
+
+def test_several_partitions_tell_of_a_thing_once() -> None:
+    alerts: list[dict[str, Any]] = [
+        {"kind": "late", "queue": queue, "weight": weight, "text": f"{weight}", "level": level}
+        for queue, weight, level in (("a", 1, "warning"), ("b", 5, "problem"), ("b", 7, "problem"), ("c", 3, "warning"))
+    ]
+    told = in_order(alerts)
+    assert [(alert["queue"], alert["weight"]) for alert in told] == [("b", 7), ("c", 3), ("a", 1)]
+    assert verdict(told) == {"level": "problem", "text": "7. And 2 more alerts"}
 
 
 async def test_openmetrics_is_given_to_those_who_take_it(api: Api) -> None:
@@ -114,8 +122,8 @@ async def test_without_redis_the_masters_own_figures_are_there(api: Api, fresh_s
 
     lost = connect(fresh_server.url)
     fresh_server.kill()
-    api.master.figures = Figures(Engine(lost))
+    api.master.engine = Engine(lost)
     figure = await scrape(api)
     assert figure("jq_up") == 0
-    assert (await scrape(api))("jq_http_requests_total", method="GET", path="/metrics", status="200") == 1
+    assert (await scrape(api))("jq_http_request_seconds_count", method="GET", path="/metrics", status="200") == 1
     await lost.aclose()

@@ -71,7 +71,7 @@ def figure(redis_url: str) -> Iterator[Named]:
     """A scrape of a master whose namespace has something of everything."""
     with MasterProcess("--redis", redis_url, "--namespace", "{metrics-named}") as master:
         jq = JQ(master.url)
-        jq.constrain("one", {"name": "mail"}, concurrency=1, rate={"limit": 9, "period": 1})
+        jq.operations.constrain("one", {"name": "mail"}, concurrency=1, rate={"limit": 9, "period": 1})
         jq.repeat("hourly", jq.new_job("report"), every=3600)
         scrape(master.url)
         jq.enqueue("mail", max_retry=0)

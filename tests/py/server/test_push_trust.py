@@ -7,45 +7,39 @@ import json
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any
 
 import msgpack
 import pytest
-from redis.asyncio import Redis
 
 from jqmaster.engine.engine import Engine
-from jqmaster.server import delivery, signing
-from jqmaster.server.delivery import PushJob
-from jqmaster.server.dispatch import Dispatch
+from jqmaster.server import signing
+from jqmaster.server.dispatch import Dispatch, assigned
 from jqmaster.server.egress import Egress
 from jqmaster.server.server import ServeOptions
 from jqmaster.server.signing import Verifier
-from parts import REFUSED, answers, came_to, dispatch_of, enqueue, eventually, listening, until, worker
+from parts import (
+    ACCEPTED,
+    REFUSED,
+    answers,
+    came_to,
+    dispatch,  # noqa: F401
+    dispatching,
+    enqueue,
+    eventually,
+    listening,
+    until,
+    worker,
+)
 
 SECRET, OTHER = signing.new_secret(), signing.new_secret()
-ACCEPTED = answers(202)
-
-
-@asynccontextmanager
-async def dispatching(engine: Engine, redis: Redis, **options: Any) -> AsyncIterator[Dispatch]:
-    dispatch = dispatch_of(engine, **options)
-    dispatch.start()
-    yield dispatch
-    await dispatch.stop(1)
-
-
-@pytest.fixture
-async def dispatch(engine: Engine, redis: Redis) -> AsyncIterator[Dispatch]:
-    async with dispatching(engine, redis) as dispatch:
-        yield dispatch
 
 
 # -- signatures -----------------------------------------------------------------------------------
 
 
-async def test_each_push_is_signed_with_the_secrets_of_its_worker(engine: Engine, redis: Redis) -> None:
-    async with listening(ACCEPTED) as stub, dispatching(engine, redis, secrets=[OTHER]):
+async def test_each_push_is_signed_with_the_secrets_of_its_worker(engine: Engine) -> None:
+    async with listening(ACCEPTED) as stub, dispatching(engine, secrets=[OTHER]):
         await engine.register("own", "*", url=stub.url, max_jobs=2, secrets=[SECRET, OTHER])
         await enqueue(engine), await enqueue(engine)
         await stub.delivered(2)
@@ -56,8 +50,8 @@ async def test_each_push_is_signed_with_the_secrets_of_its_worker(engine: Engine
     assert len({dict(headers)[b"webhook-id"] for headers in stub.headers}) == 2
 
 
-async def test_a_worker_without_secrets_gets_the_masters(engine: Engine, redis: Redis) -> None:
-    async with worker(engine, ACCEPTED) as stub, dispatching(engine, redis, secrets=[OTHER]):
+async def test_a_worker_without_secrets_gets_the_masters(engine: Engine) -> None:
+    async with worker(engine, ACCEPTED) as stub, dispatching(engine, secrets=[OTHER]):
         await enqueue(engine)
         await stub.delivered()
     assert Verifier([OTHER]).refusal(stub.headers[0], stub.raw[0]) is None
@@ -87,8 +81,8 @@ async def test_no_url_leaves_a_job_running(engine: Engine, dispatch: Dispatch, h
 
 def test_what_cannot_be_decoded_stops_no_dispatch() -> None:
     document = msgpack.packb({"id": "0" * 14, "token": "1-", "name": "a", "attempt": 1, "timeout": 1})
-    [job] = delivery.assigned([b"w", b"http://\xff/", b"", b"", document, b"\xc0"], [SECRET])
-    assert job.secrets == [SECRET]
+    [push] = assigned([b"w", b"http://\xff/", b"", b"", document, b"\xc0"], [SECRET])
+    assert push.secrets == [SECRET]
 
 
 INNER = "the password is swordfish"
@@ -118,6 +112,20 @@ async def test_what_something_inside_answers_is_not_told(
         document = await until(engine, job, "queued", "error")
         told = json.dumps([document, await engine.history(job)], default=str)
     assert "swordfish" not in told and "password" not in told
+
+
+async def test_what_speaks_no_http_is_not_told_either(engine: Engine, dispatch: Dispatch) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"220 swordfish\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        await engine.register("mail", "*", url=f"http://127.0.0.1:{port}")
+        document = await until(engine, await enqueue(engine, max_retry=0), "error")
+    assert "may have run the job" in document["message"] and "swordfish" not in document["message"]
 
 
 # -- where to -------------------------------------------------------------------------------------
@@ -166,8 +174,8 @@ def test_a_master_on_the_network_pushes_where_it_is_told(options: dict[str, Any]
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1:{port}", "http://localhost:{port}", "http://[::ffff:127.0.0.1]:{port}"]
 )
-async def test_nobody_is_connected_to_who_may_not_be(engine: Engine, redis: Redis, url: str) -> None:
-    async with counting() as (port, connections), dispatching(engine, redis, egress=Egress.of("10.0.0.0/8")) as sends:
+async def test_nobody_is_connected_to_who_may_not_be(engine: Engine, url: str) -> None:
+    async with counting() as (port, connections), dispatching(engine, egress=Egress.of("10.0.0.0/8")) as sends:
         await engine.register("inside", "*", url=url.format(port=port))
         job = await enqueue(engine, max_retry=0)
         await eventually(lambda: came_to(sends, *REFUSED))
@@ -177,33 +185,35 @@ async def test_nobody_is_connected_to_who_may_not_be(engine: Engine, redis: Redi
     assert any("--push-to" in event.get("message", "") for event in events)
 
 
-async def test_a_name_that_is_listed_is_connected_to(engine: Engine, redis: Redis) -> None:
-    async with listening(ACCEPTED) as stub, dispatching(engine, redis, egress=Egress.of("localhost")):
+async def test_a_name_that_is_listed_is_connected_to(engine: Engine) -> None:
+    async with listening(ACCEPTED) as stub, dispatching(engine, egress=Egress.of("localhost")):
         await engine.register("named", "*", url=stub.url.replace("127.0.0.1", "localhost"))
         await enqueue(engine)
         await stub.delivered()
 
 
-async def test_a_name_that_leads_elsewhere_from_now_on_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_name_that_leads_elsewhere_from_now_on_is_caught(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The name service says something else the second time, as that of an attacker does."""
-    loop = asyncio.get_running_loop()
     address = "127.0.0.1"
 
     async def resolve(_host: str, port: int, **_: Any) -> list[Any]:
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
 
-    monkeypatch.setattr(loop, "getaddrinfo", resolve)
-    async with listening(answers(202, connection="close")) as stub, counting("127.0.0.2") as (port, connections):
-        session = delivery.make_session(Egress.of("127.0.0.1/32"))
-        job = PushJob("w", "", (), "", msgpack.packb({}), b"\xc0", "0" * 14, "1-", "a", 1, 10.0)
-        own = stub.url.rpartition(":")[2]
-        assert (await delivery.deliver(session, replace(job, url=f"http://turns.example:{own}"))).outcome == "accepted"
+    async with (
+        listening(ACCEPTED) as stub,
+        counting("127.0.0.2") as (port, connections),
+        dispatching(engine, egress=Egress.of("127.0.0.1/32")) as sends,
+    ):
+        monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolve)
+        await engine.register("before", "mail", url=f"http://turns.example:{stub.url.rpartition(':')[2]}")
+        await enqueue(engine)
+        await stub.delivered()
         address = "127.0.0.2"
-        assert session.connector is not None
-        session.connector.clear_dns_cache()  # type: ignore[attr-defined]
-        answer = await delivery.deliver(session, replace(job, url=f"http://turns.example:{port}"))
-        await session.close()
-    assert answer.outcome == "unreachable" and "--push-to" in answer.message
+        await engine.register("after", "late", url=f"http://turns.example:{port}")
+        await enqueue(engine, "late", max_retry=0)
+        await eventually(lambda: came_to(sends, *REFUSED))
     assert connections() == 0
 
 

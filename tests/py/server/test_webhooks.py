@@ -166,8 +166,8 @@ async def _put_off(engine: Engine) -> dict[str, Any] | None:
 
 
 def test_who_asks_for_pauses_for_ever_comes_to_an_end() -> None:
-    assert webhooks.answer_of(503, "1", webhooks.MOST_ATTEMPTS - 1).delay_s == 1
-    assert webhooks.answer_of(503, "1", webhooks.MOST_ATTEMPTS).delay_s is None
+    assert webhooks.answer_of(503, "1", webhooks.MOST_ATTEMPTS - 1).retry_after_s == 1
+    assert webhooks.answer_of(503, "1", webhooks.MOST_ATTEMPTS).outcome == "failed"
 
 
 async def hang(_: Any) -> web.Response:

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import msgpack
+import pytest
 from aiohttp import web
 from redis.asyncio import Redis
 
@@ -40,7 +41,7 @@ async def eventually(fact: Callable[[], Any], timeout_s: float = LONG_S) -> Any:
 
 def came_to(dispatch: Dispatch, *outcomes: str) -> int:
     """How many of its deliveries did."""
-    return sum(dispatch.meters.deliveries.get(one, 0) for one in outcomes)
+    return int(sum(dispatch.meters.value("jq_delivery_seconds_count", outcome=outcome) for outcome in outcomes))
 
 
 async def enqueue(engine: Engine, name: str = "mail", argument: Any = None, **fields: Any) -> str:
@@ -130,6 +131,15 @@ def answers(status: int, body: Any = b"", **headers: str) -> Handler:
     return answer
 
 
+ACCEPTED = answers(202)
+
+
+async def hang(_job: dict[str, Any]) -> web.Response:
+    """Answers nothing."""
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
 @asynccontextmanager
 async def listening(answer: Handler) -> AsyncIterator[StubWorker]:
     """A stub that listens and is not registered."""
@@ -159,9 +169,19 @@ async def worker(
         yield stub
 
 
-def dispatch_of(engine: Engine, *, secrets: Sequence[str] = (), **options: Any) -> Dispatch:
+@asynccontextmanager
+async def dispatching(engine: Engine, **options: Any) -> AsyncIterator[Dispatch]:
     """A master's dispatch."""
-    return Dispatch(engine, master="test", secrets=secrets, **options)
+    dispatch = Dispatch(engine, master="test", **options)
+    dispatch.start()
+    yield dispatch
+    await dispatch.stop(0.5)
+
+
+@pytest.fixture
+async def dispatch(engine: Engine) -> AsyncIterator[Dispatch]:
+    async with dispatching(engine) as dispatch:
+        yield dispatch
 
 
 async def audit_all(engine: Operations) -> list[str]:

@@ -131,6 +131,6 @@ def test_the_overview_rests_while_its_tab_is_hidden(new_ui: Ui) -> None:
     asked: list[str] = []
     ui.page.on("request", lambda request: asked.append(request.url))
     ui.page.wait_for_timeout(5000)
-    assert not [url for url in asked if "/overview" in url]
-    with ui.page.expect_request("**/overview"):
+    assert not [url for url in asked if "/queues" in url]
+    with ui.page.expect_request("**/queues?*"):
         ui.page.evaluate(hide, False)

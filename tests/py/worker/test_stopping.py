@@ -270,7 +270,7 @@ def test_what_a_worker_could_never_do_is_said_at_its_start(options: tuple[str, .
 
 
 def test_a_thread_that_outlasts_its_grace_stands_for_its_limit_until_it_is_gone(program: JQ, tmp_path: Path) -> None:
-    program.constrain("one", {"name": "thread"}, concurrency=1)
+    program.operations.constrain("one", {"name": "thread"}, concurrency=1)
     with worker(tmp_path) as first:
         handles = [enqueued(program, "thread", 60.0), enqueued(program, "thread", 0.0)]
         until_begun(tmp_path)

@@ -60,7 +60,7 @@ async def run(
         master.dispatch.poke()
     if name in _FOLLOWED:
         await _follow(master, name, spec)
-    return reply
+    return within.leave_out(request.who, operation, reply)
 
 
 def _said(request: Request, name: str, spec: Mapping[str, Any]) -> dict[str, bytes]:

@@ -18,6 +18,10 @@ from jqmaster.server.http_error import HttpError
 from jqmaster.server.keyring import Identity
 from jqmaster.server.reader import printable, unpacked
 
+_QUEUE_OF = {"queues": "name", "alerts": "queue"}
+"""Listings of all queues, which for a bound key leave out those that are none of its own; and where an entry has its
+queue's name."""
+
 
 async def check(engine: Engine, who: Identity, operation: Operation, arguments: Sequence[bytes]) -> None:
     """Raise 403 unless all that a call names is within the queues of who makes it."""
@@ -33,11 +37,22 @@ async def check(engine: Engine, who: Identity, operation: Operation, arguments: 
             of = argument.of
             kind = "queue" if is_queue(operation, argument.name) else of.of.name if of.of is not None else of.name
             _note(kind, given[argument.name], queues, jobs)
+    if not (queues or jobs) and operation.name in _QUEUE_OF:
+        return
     if not (queues or jobs) and not (operation.is_free and not operation.restricted.keys() & given.keys()):
         raise _refused(f"{operation.name} concerns all queues, or name one of them as queue")
     check_queues(who, queues)
     if jobs:
         await _check_jobs(engine, who, jobs)
+
+
+def leave_out(who: Identity, operation: Operation, reply: Any) -> Any:
+    """A reply without what concerns none of their queues."""
+    field = _QUEUE_OF.get(operation.name)
+    if who.queues is None or field is None:
+        return reply
+    cursor, *entries = reply
+    return [cursor, *(entry for entry in entries if who.may_use(unpacked(entry).get(field, "")))]
 
 
 def is_queue(operation: Operation, name: str) -> bool:

@@ -76,13 +76,32 @@ export function Alerts({ found, reload }) {
   </section>`;
 }
 
-/** What is wrong now, as useData's answer; its data is undefined before that is known. */
-export const useAlerts = () => useData((signal) => api.get('/overview', {}, { signal }), { ms: 5000 });
+const ABOUT = ['kind', 'queue', 'worker', 'constraint', 'job', 'group'];
+
+/** What is wrong now, the worst first. What several partitions tell of the same thing is told once. */
+async function alertsOf(signal) {
+  const found = [];
+  let cursor = '';
+  do {
+    const page = await api.get('/alerts', { cursor }, { signal });
+    found.push(...page.alerts);
+    cursor = page.cursor;
+  } while (cursor);
+  const known = new Map();
+  for (const alert of found.sort((a, b) => b.weight - a.weight)) {
+    const about = JSON.stringify(ABOUT.map((name) => alert[name]));
+    if (!known.has(about)) known.set(about, alert);
+  }
+  return [...known.values()];
+}
+
+/** As useData's answer; its data is undefined before that is known. */
+export const useAlerts = () => useData(alertsOf, { ms: 5000 });
 
 /** What is wrong with one thing: <AlertsOf field="queue" name=${name} />. */
 export function AlertsOf({ field, name }) {
   const { data, reload } = useAlerts();
-  return html`<${Alerts} found=${(data?.alerts || []).filter((alert) => alert[field] === name)} reload=${reload} />`;
+  return html`<${Alerts} found=${(data || []).filter((alert) => alert[field] === name)} reload=${reload} />`;
 }
 
 // -- what masters do to many jobs ---------------------------------------------------------------------

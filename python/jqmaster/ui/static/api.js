@@ -1,6 +1,6 @@
 // The public HTTP API, in JSON, nothing of which is known to this page alone; and how old a page's figures are, which the
 // frame shows: in amber when they are late, with a banner when nobody answers.
-import { clock } from './format.js';
+import { clock, setServerNow } from './format.js';
 
 // What a proxy has in front of all paths: '' or '/jq'. This file is served as /ui/<digest>/api.js.
 export const ROOT = import.meta.url.startsWith('http') ? new URL('../..', import.meta.url).pathname.slice(0, -1) : '';
@@ -96,6 +96,8 @@ async function call(method, target, { query, body, signal, read = parse } = {}) 
   try {
     answer = await fetch(ROOT + withQuery(target, query), options);
     text = await answer.text();
+    const date = answer.headers.get('date');
+    if (date) setServerNow(Date.parse(date));
   } catch (problem) {
     if (['AbortError', 'TimeoutError'].includes(problem.name)) throw problem;
     missed(OFFLINE);

@@ -256,7 +256,7 @@ export function Chart(given) {
       onPointerDown=${(event) => {
         pressed.current = event.clientX;
       }} onClick=${(event) => Math.abs(event.clientX - pressed.current) < 4 && go(at)}></div>
-    ${isNothing ? html`<p class="chart-nothing muted">Nothing in this time${to_ms > now() - 2 * STEP_MS.minute ? ' yet' : ''}.</p>` : null}
+    ${isNothing ? html`<p class="chart-nothing muted">${to_ms > now() - 2 * STEP_MS.minute ? 'Nothing yet; the current minute or hour is not shown.' : 'Nothing in this time.'}</p>` : null}
     <span class="hidden-text" role="status">${said}</span>
   </figure>`;
 }

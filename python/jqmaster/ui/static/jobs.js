@@ -1,7 +1,7 @@
 // Jobs by what they are: a line and a state in the address; and acting on one, some, or all that match.
 
 import { Bulks } from './alerts.js';
-import { api, boundTo, every, may, path, stringify, withQuery } from './api.js';
+import { all, api, boundTo, every, may, path, stringify, withQuery } from './api.js';
 import { brief, count, cut, duration, jobs as inJobs, moment, now } from './format.js';
 import { groups, names, queues, tags, workers } from './names.js';
 import {
@@ -212,9 +212,13 @@ function Range({ where: { from_ms, to_ms } }) {
 
 /** A key that is bound to queues lists one of them at a time. */
 function ChooseQueue() {
-  const state = useData((signal) => api.get('/overview', {}, { signal }));
+  const state = useData((signal) => all('/queues', {}, { signal }));
   return html`<p class="muted">The key is bound to queues (${boundTo().join(', ')}): choose one.</p>
-    <${Loaded} of=${state}>${({ queues: { top } }) => linked(top, (queue) => withQuery('/jobs', { queue }))}<//>`;
+    <${Loaded} of=${state}>${({ found }) =>
+      linked(
+        found.map(({ name }) => name),
+        (queue) => withQuery('/jobs', { queue }),
+      )}<//>`;
 }
 
 function Listed({ where, filters }) {

@@ -1,49 +1,70 @@
 // At a glance: a verdict, what is wrong, what waits, runs and ends over time, the largest queues, deploys.
-import { Alerts } from './alerts.js';
-import { api, withQuery } from './api.js';
+import { Alerts, useAlerts } from './alerts.js';
+import { api, boundTo, withQuery } from './api.js';
 import { Chart, setMark, spread, useStatistics, waits } from './chart.js';
-import { brief, count, cut, duration, jobs, percent, rate, setServerNow } from './format.js';
+import { brief, count, cut, duration, jobs, now, percent, rate } from './format.js';
 import { Ago, Badge, Button, Head, Loaded, none, Section, Table, Tile, toQueue, zero } from './parts.js';
 import { lookOn, MINUTES, ranked } from './queues.js';
-import { html, Link, navigate, parted, useData, useEffect } from './view.js';
+import { html, Link, navigate, parted, useData } from './view.js';
 
-function Verdict({ data: { verdict, age_ms } }) {
-  return html`<p class=${`verdict is-${verdict.level}`} role="status"><span class="dot" aria-hidden="true"></span>
-    <b>${verdict.text}</b>${' '}<span class="muted">as of ${age_ms < 1500 ? 'now' : `${duration(age_ms)} ago`}</span></p>`;
+/** How things stand, in a sentence. */
+function Verdict({ alerts: [worst, ...others] }) {
+  const more = others.length ? `. And ${count(others.length)} more alert${others.length > 1 ? 's' : ''}` : '';
+  return html`<p class=${`verdict is-${worst?.level || 'ok'}`} role="status"><span class="dot" aria-hidden="true"></span>
+    <b>${worst ? worst.text + more : 'All is well'}</b></p>`;
 }
 
 // -- figures ------------------------------------------------------------------------------------------
 
-const ahead = (oldest, now_ms) => duration(Math.max(0, now_ms - oldest.ready_ms));
+const ahead = (ready_ms) => duration(Math.max(0, now() - ready_ms));
+const sumOver = (list, figure) => list.reduce((sum, one) => sum + (figure(one) || 0), 0);
 
-function Tiles({ data, found }) {
-  const { totals, workers, oldest, now_ms, queues } = data;
+async function atWork(signal) {
+  const { workers } = await api.get('/workers', { count: 1000 }, { signal });
+  return workers.filter(({ state }) => state !== 'gone');
+}
+
+// What is held is counted by queue: what workers that pull announced is a minute old, and some announce nothing.
+function Staff({ running }) {
+  const { data: workers } = useData(atWork, { ms: 5000 });
+  if (!workers) return null;
+  const known = workers.filter(({ url, host }) => url || host);
+  const slots = sumOver(known, (worker) => worker.max_jobs);
+  const lost = workers.filter(({ state }) => state === 'unreachable').length;
+  return html`<${Tile} name="Workers" to="/workers" value=${count(workers.length)}>${
+    lost ? `${count(lost)} unreachable` : `${jobs(running)} held`
+  }<//>
+    <${Tile} name="Slots in use" to="/workers" value=${slots ? percent(Math.min(1, running / slots)) : '–'}>${
+      slots ? `${count(running)} held, ${count(slots)} known` : 'none is known'
+    }<//>`;
+}
+
+function Tiles({ data: { queues, more } }) {
   const lately = (word, ...kinds) => {
-    const recent = (found?.queues || []).flatMap((queue) => queue.recent || []);
-    const perMs = recent.flatMap((one) => kinds.map((kind) => one[kind] / one.span_ms)).reduce((a, b) => a + b, 0);
-    return found ? `${rate(perMs * 1000)} ${word}, ${MINUTES} min` : `… ${word}`;
+    const recent = queues.flatMap((queue) => queue.recent || []);
+    const perMs = sumOver(recent, (one) => sumOver(kinds, (kind) => one[kind]) / one.span_ms);
+    return `${rate(perMs * 1000)} ${word}, ${MINUTES} min`;
   };
-  const sum = (number) => (queues.more ? html`${brief(number)} <small>so far</small>` : brief(number));
-  const [slowest] = ranked(found?.queues || [], 'wait');
+  const sum = (state) => {
+    const number = brief(sumOver(queues, (queue) => queue[state]));
+    return more ? html`${number} <small>or more</small>` : number;
+  };
+  const waiting = queues.filter(({ paused }) => !paused);
+  const oldest = ranked(waiting, 'oldest').find((queue) => queue.oldest_ready_ms);
+  const [slowest] = ranked(queues, 'wait');
   const p95 = slowest?.recent?.wait?.p95;
-  const used = workers.slots ? workers.slots_held / workers.slots : null;
   return html`<div class="tiles is-many">
-    <${Tile} name="Waiting" kind="queued" to="/jobs?status=queued" value=${sum(totals.queued)}>${lately('enqueued', 'enqueued')}<//>
-    <${Tile} name="Oldest wait" to=${oldest ? toQueue(oldest.queue) : undefined} value=${oldest ? ahead(oldest, now_ms) : '–'}>
-      ${oldest ? parted(cut(oldest.queue, 60)) : 'no job waits'}<//>
+    <${Tile} name="Waiting" kind="queued" to="/jobs?status=queued" value=${sum('queued')}>${lately('enqueued', 'enqueued')}<//>
+    <${Tile} name="Oldest wait" to=${oldest && toQueue(oldest.name)} value=${oldest ? ahead(oldest.oldest_ready_ms) : '–'}>
+      ${oldest ? parted(cut(oldest.name, 60)) : 'no job waits'}<//>
     <${Tile} name="Longest wait p95" to=${p95 ? toQueue(slowest.name) : undefined} value=${p95 ? duration(p95) : '–'}>
       ${p95 ? html`${parted(cut(slowest.name, 60))}, ${MINUTES} min` : `nothing started in ${MINUTES} min`}<//>
-    <${Tile} name="Running" kind="running" to="/jobs?status=running" value=${sum(totals.running)}>${lately('done', 'done')}<//>
-    <${Tile} name="Failed" kind="error" to="/failures" value=${sum(totals.error)}>${lately('failing', 'failed', 'lapsed', 'error')}<//>
-    <${Tile} name="Retrying" kind="retrying" to="/jobs?status=retrying" value=${sum(totals.retrying)}>failed, will run again<//>
-    <${Tile} name="Scheduled" kind="scheduled" to="/jobs?status=scheduled" value=${sum(totals.scheduled)}>for later<//>
-    <${Tile} name="Blocked" kind="blocked" to="/jobs?status=blocked" value=${sum(totals.blocked)}>by other jobs<//>
-    <${Tile} name="Workers" to="/workers" value=${count(workers.count)}>${
-      workers.unreachable ? `${count(workers.unreachable)} unreachable` : `${jobs(workers.held)} held`
-    }<//>
-    <${Tile} name="Slots in use" to="/workers" value=${used === null ? '–' : percent(used)}>${
-      used === null ? 'none is known' : `${count(workers.slots_held)} of ${count(workers.slots)}`
-    }<//>
+    <${Tile} name="Running" kind="running" to="/jobs?status=running" value=${sum('running')}>${lately('done', 'done')}<//>
+    <${Tile} name="Failed" kind="error" to=${boundTo() ? undefined : '/failures'} value=${sum('error')}>${lately('failing', 'failed', 'lapsed', 'error')}<//>
+    <${Tile} name="Retrying" kind="retrying" to="/jobs?status=retrying" value=${sum('retrying')}>failed, will run again<//>
+    <${Tile} name="Scheduled" kind="scheduled" to="/jobs?status=scheduled" value=${sum('scheduled')}>for later<//>
+    <${Tile} name="Blocked" kind="blocked" to="/jobs?status=blocked" value=${sum('blocked')}>by other jobs<//>
+    ${boundTo() ? null : html`<${Staff} running=${sumOver(queues, (queue) => queue.running)} />`}
   </div>`;
 }
 
@@ -85,7 +106,6 @@ function Charts({ stats, time }) {
 function OverTime() {
   const load = (period, signal) => api.get('/stats', { ...period, brief: true }, { signal });
   const { state, reload, ...time } = useStatistics(load);
-  if (state.problem?.status === 403) return null; // of a key that is bound to queues
   return html`<${Marks} marks=${time.marks} reload=${reload} />
     <${Loaded} of=${state}>${({ stats }) => html`<${Charts} stats=${stats} time=${time} />`}<//>`;
 }
@@ -115,7 +135,7 @@ const number = (title, value, more = {}) => ({
   ...more,
 });
 
-const columnsOf = (now_ms) => [
+const columns = [
   {
     title: 'Queue',
     kind: 'wide',
@@ -125,7 +145,7 @@ const columnsOf = (now_ms) => [
   number('Waiting', 'queued'),
   number('Oldest', '', {
     tip: 'For how long the oldest ready job waits',
-    cell: ({ oldest_ready_ms: ready_ms }) => (ready_ms ? ahead({ ready_ms }, now_ms) : none()),
+    cell: ({ oldest_ready_ms: ready_ms }) => (ready_ms ? ahead(ready_ms) : none()),
   }),
   number('Running', 'running'),
   number('Retrying', 'retrying', { hide: 'narrow' }),
@@ -143,31 +163,22 @@ const columnsOf = (now_ms) => [
   }),
 ];
 
-function Busiest({ data, state }) {
-  const { more, count: looked } = data.queues;
+function Busiest({ queues }) {
+  const others = queues.length - LISTED_QUEUES;
   return html`<${Section} title="Queues with most to do">
-    <${Loaded} of=${state}>${({ queues }) => {
-      const others = queues.length - LISTED_QUEUES;
-      return html`<${Table} label="Queues" rows=${ranked(queues, 'open').slice(0, LISTED_QUEUES)} rowKey=${(queue) => queue.name}
-        columns=${columnsOf(data.now_ms)}
-        empty=${html`<p class="empty">No queue yet. The first job makes one: <code>jqmaster enqueue mail</code></p>`}>
-        <p class="muted pager"><${Link} to="/queues">${others > 0 ? `${count(others)} more ${others === 1 ? 'queue' : 'queues'}` : 'All queues'}<//>
-          ${more ? html`<span>Still counting: ${count(looked)} queues were looked at so far; the sums above are of these</span>` : null}
-        </p>
-      <//>`;
-    }}<//><//>`;
+    <${Table} label="Queues" rows=${ranked(queues, 'open').slice(0, LISTED_QUEUES)} rowKey=${(queue) => queue.name}
+      columns=${columns}
+      empty=${html`<p class="empty">No queue yet. The first job makes one: <code>jqmaster enqueue mail</code></p>`}>
+      <p class="muted pager"><${Link} to="/queues">${others > 0 ? `${count(others)} more ${others === 1 ? 'queue' : 'queues'}` : 'All queues'}<//></p>
+    <//><//>`;
 }
 
 export function Overview() {
-  const state = useData((signal) => api.get('/overview', {}, { signal }), { ms: 2000 });
+  const alerts = useAlerts();
   const queues = useData(lookOn, { ms: 5000 });
-  const { data } = state;
-  useEffect(() => {
-    if (data) setServerNow(data.now_ms + data.age_ms);
-  }, [data]);
-  return html`<${Head} title="Overview" /><${Loaded} of=${state}>${() => html`<${Verdict} data=${data} />
-    <${Alerts} found=${data.alerts} reload=${state.reload} />
-    <${Tiles} data=${data} found=${queues.data} />
-    <${OverTime} />
-    <${Busiest} data=${data} state=${queues} />`}<//>`;
+  return html`<${Head} title="Overview" />
+    <${Loaded} of=${alerts}>${(found) => html`<${Verdict} alerts=${found} /><${Alerts} found=${found} reload=${alerts.reload} />`}<//>
+    <${Loaded} of=${queues}>${(data) => html`<${Tiles} data=${data} />`}<//>
+    ${boundTo() ? null : html`<${OverTime} />`}
+    ${queues.data ? html`<${Busiest} queues=${queues.data.queues} />` : null}`;
 }

@@ -1,6 +1,6 @@
 // Queues: how they do, in figures and words, all of them in order, one with why it waits, and what can be done with it.
 import { AlertsOf, Bulks } from './alerts.js';
-import { all, api, boundTo, only, withQuery } from './api.js';
+import { all, api, only, withQuery } from './api.js';
 import { Chart, spread, useStatistics, waits } from './chart.js';
 import { brief, count, cut, duration, jobs } from './format.js';
 import { act, toast } from './forms.js';
@@ -47,16 +47,8 @@ const CAUSES = {
   paused: ['paused', 'paused', 'It is paused'],
 };
 
-/** A key that is bound to queues cannot list all: the overview names those with most to do. */
-async function bound(signal) {
-  const { queues } = await api.get('/overview', {}, { signal });
-  const top = await api.get('/queues', { names: queues.top, minutes: MINUTES }, { signal });
-  return { queues: top.queues, more: queues.count > queues.top.length };
-}
-
 /** → {queues, more: whether there are others} */
 export async function lookOn(signal) {
-  if (boundTo()) return bound(signal);
   const { found, isAll } = await all('/queues', { minutes: MINUTES }, { signal }, MOST);
   return { queues: found, more: !isAll };
 }
@@ -258,7 +250,7 @@ function Why({ queue, change }) {
 }
 
 const CROWD = 50; // waiting jobs, from which on it is looked for what they have in common
-const SAMPLE = 200;
+const SAMPLE = 100;
 const COMMON = 0.1; // of them, from which on a value is shown
 const MOST_VALUES = 8;
 
