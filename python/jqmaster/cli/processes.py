@@ -166,9 +166,7 @@ def _program(where: str) -> JQ:
     return found
 
 
-def load(
-    *, keep: Annotated[Count | None, option("versions of the scripts to keep, with this one", "JQ_KEEP")] = None
-) -> None:  # fmt: skip
+def load() -> None:
     """Load the scripts into Redis, and set the namespace up."""
     from jqmaster.bundle.built import builtin
     from jqmaster.cluster.opening import Opened
@@ -182,7 +180,7 @@ def load(
     async def loaded() -> tuple[str, Any]:
         place = Opened(url, namespace, form=where.form)
         try:
-            version = await place.load(keep=keep)
+            version = await place.load()
             return version, await place.engine.redis.hget(f"{place.engine.namespace}:manifest", "library")
         finally:
             await place.close()
