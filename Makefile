@@ -98,7 +98,7 @@ lowest: export VIRTUAL_ENV := build/lowest
 lowest: $(RELEASE)/.installed
 	$(RELEASE)/bin/uv venv --quiet --clear build/lowest
 	$(RELEASE)/bin/uv pip install --quiet --resolution lowest-direct -e '.[cli,worker,server,otel]' 'opentelemetry-sdk>=1.20'
-	$(RELEASE)/bin/uv pip install --quiet hypothesis jsonschema jsonschema-rs pytest pytest-asyncio pytest-timeout pyyaml requests
+	$(RELEASE)/bin/uv pip install --quiet hypothesis jsonschema-rs pytest pytest-asyncio pytest-timeout pyyaml requests
 	build/lowest/bin/python -m pytest -q -p no:cacheprovider $(LOWEST:%=tests/py/%.py)
 
 # The tests say when it was forgotten.

@@ -38,9 +38,9 @@ class Mutant:
 
     file: str
     text: str
-    becomes: str
     why: str
     found_by: tuple[str, ...]
+    becomes: str = ""
 
     def problem(self) -> str:
         """What is wrong with the entry itself."""

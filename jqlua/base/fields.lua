@@ -101,8 +101,10 @@ function M.check_value(value, field, prefix, name)
       if not M.is_valid(entry, entry_field) then
         refuse(path, entry, entry_field)
       end
-      check.refuse(field.distinct and seen[entry] and "INVALID " .. path .. ": duplicate value " .. check.show(entry))
-      seen[entry] = true
+      if field.distinct then
+        check.refuse(seen[entry] and "INVALID " .. path .. ": duplicate value " .. check.show(entry))
+        seen[entry] = true
+      end
     end
   end
 end

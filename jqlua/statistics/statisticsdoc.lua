@@ -132,13 +132,15 @@ end
 --- The sums of a period.
 ---@param spec table as of stats, checked
 ---@param pending table cells of the log
----@param each fun(bucket: number, cell: table)
+---@param each? fun(bucket: number, cell: table)
 ---@return table cell
 function M.sum(spec, pending, each)
   local range, sum = range_of(spec), buckets.new()
   for _, key in ipairs(keys_of(spec)) do
     each_cell(key, range, pending, function(bucket, cell)
-      each(bucket, cell)
+      if each then
+        each(bucket, cell)
+      end
       buckets.add(sum, cell)
     end)
   end

@@ -1,4 +1,3 @@
-local listing = require "support.listing"
 local msgpack = require "support.msgpack"
 local space = require "support.space"
 
@@ -6,16 +5,16 @@ local space = require "support.space"
 describe("jobs", function()
   local jq = space.each()
 
-  local function list(where, more)
-    return listing.ids(jq, where, more)
+  local function list(where)
+    return space.ids(jq:pages("jobs", { where = where }))
   end
 
   it("have small arguments, though they are brief", function()
     jq:enqueue_each("a", msgpack.pack("12345678"), msgpack.pack("123456789"))
-    local documents = listing.all(jq, { brief = true, argument_max = 9 })
+    local documents = jq:pages("jobs", { brief = true, argument_max = 9 })
     assert.are.same({ "12345678" }, { documents[1].argument, documents[2].argument })
     assert.is_nil(documents[1].result)
-    assert.are.equal("123456789", listing.all(jq, { argument_max = 0 })[2].argument)
+    assert.are.equal("123456789", jq:pages("jobs", { argument_max = 0 })[2].argument)
   end)
 
   describe("with looked", function()

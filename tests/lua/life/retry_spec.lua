@@ -1,4 +1,3 @@
-local listing = require "support.listing"
 local space = require "support.space"
 
 describe("retry", function()
@@ -32,8 +31,17 @@ describe("retry", function()
     end)
   end)
   describe("with where", function()
+    --- Goes on from call to call; gives how many jobs were retried, and in how many calls.
     local function change(where, more, each)
-      return listing.change(jq, "retry", where, more, each)
+      local spec, changed, calls = space.with({ where = where }, more), 0, 0
+      repeat
+        local reply = jq:call("retry", spec)
+        spec.cursor, changed, calls = reply[1], changed + reply[2], calls + 1
+        if each then
+          each()
+        end
+      until spec.cursor == "" or calls == 1000
+      return changed, calls
     end
     it("looks at 100 at most in a call", function()
       jq:cancel(jq:enqueue("a"))

@@ -250,24 +250,17 @@ function M.ids(jobs)
   end
   return ids
 end
-Space.made, Space.ids = M.made, M.ids
+Space.made, Space.ids, Space.with = M.made, M.ids, M.with
 
 ---@return string state
 function Space:succeed(job, result, more)
-  local outcome = { id = job.id, token = self:token(job), type = "success" }
-  for field, value in pairs(more or {}) do
-    outcome[field] = value
-  end
+  local outcome = M.with({ id = job.id, token = self:token(job), type = "success" }, more)
   return self:call("finish", { worker = "worker" }, outcome, result or msgpack.NIL)[1]
 end
 
 ---@return string state
 function Space:fail(job, more, blob)
-  local outcome = { id = job.id, token = self:token(job), type = "failure" }
-  for field, value in pairs(more or {}) do
-    outcome[field] = value
-  end
-  return self:call("finish", { worker = "worker" }, outcome, blob or msgpack.NIL)[1]
+  return self:succeed(job, blob, M.with({ type = "failure" }, more))
 end
 
 ---@param delay? number seconds

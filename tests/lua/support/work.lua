@@ -14,6 +14,23 @@ function Space:copy(other)
   self.connection:call_each("COPY", lists)
 end
 
+--- What a listing gives, over all its pages.
+---@return table[] documents
+function Space:pages(script, spec)
+  local documents = {}
+  for _ = 1, 1000 do
+    local reply = self:call(script, spec)
+    for i = 2, #reply do
+      documents[#documents + 1] = msgpack.unpack(reply[i])
+    end
+    spec.cursor = reply[1]
+    if spec.cursor == "" then
+      return documents
+    end
+  end
+  error("the pages of " .. script .. " never end")
+end
+
 -- Queues, settings, what is due ------------------------------------------------------------------------
 
 ---@return number next_ms, number moved
@@ -82,21 +99,10 @@ function Space:constraint(id)
   return bytes and msgpack.unpack(bytes)
 end
 
---- The keys in use of a constraint, over all pages.
+--- The keys in use of a constraint.
 ---@return table[] documents
 function Space:usage(id)
-  local documents, cursor = {}, nil
-  for _ = 1, 1000 do
-    local reply = self:call("usage", { id = id, cursor = cursor, count = 1000 })
-    for i = 2, #reply do
-      documents[#documents + 1] = msgpack.unpack(reply[i])
-    end
-    cursor = reply[1]
-    if cursor == "" then
-      return documents
-    end
-  end
-  error("the pages of usage never end")
+  return self:pages("usage", { id = id, count = 1000 })
 end
 
 --- What usage says of one key, nil when it is not in use.
@@ -130,10 +136,7 @@ function Space:start(spec)
   local most = spec.count or 1000
   local jobs = {}
   for _ = 1, 300 do
-    local one_pick = {}
-    for field, value in pairs(spec) do
-      one_pick[field] = value
-    end
+    local one_pick = self.with({}, spec)
     one_pick.count = most - #jobs
     local picked = self:pick(one_pick)
     for _, job in ipairs(picked) do
@@ -157,23 +160,6 @@ function Space:start_one(queues)
   return self:start({ queues = queues, count = 1 })[1]
 end
 
---- Like start, for workers that are pushed to.
----@return table[] jobs
-function Space:push()
-  local jobs = {}
-  for _ = 1, 300 do
-    local assigned = self:assign()
-    for _, job in ipairs(assigned) do
-      jobs[#jobs + 1] = job
-    end
-    jobs.next_ms = assigned.next_ms
-    if jobs.next_ms ~= 0 and not assigned[1] then
-      return jobs
-    end
-  end
-  error("assign answers 0 for ever")
-end
-
 ---@return string worker id
 function Space:register(spec)
   spec.name = spec.name or "worker"
@@ -183,9 +169,7 @@ end
 
 ---@return table? document
 function Space:worker(id)
-  local reply = self:call("workers", { count = 1000 })
-  for i = 2, #reply do
-    local document = msgpack.unpack(reply[i])
+  for _, document in ipairs(self:pages("workers", {})) do
     if document.id == id and document.state ~= "gone" then
       return document
     end

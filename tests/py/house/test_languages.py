@@ -40,9 +40,6 @@ def server() -> Iterator[RedisServer]:
         yield server
 
 
-BOTH_FORMS = pytest.mark.parametrize("form", ["functions", "scripts"])
-
-
 def run(*command: str | Path, **environment: str) -> list[str]:
     """The lines that a program prints; it must end well."""
     ended = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=60)
@@ -97,12 +94,6 @@ def test_node_example(node: Path, server: RedisServer) -> None:
     ]
 
 
-@BOTH_FORMS
-def test_node_passes_the_suite(node: Path, server: RedisServer, form: str) -> None:
-    lines = run("node", node / "conformance.js", SUITE, server.url, NAMESPACE, JQ_FORM=form)
-    assert lines == [f"{CASES} of {CASES} cases passed"]
-
-
 # -- Lua -----------------------------------------------------------------------------------------------------
 
 
@@ -125,12 +116,6 @@ def test_lua_example(server: RedisServer) -> None:
     )
 
 
-@BOTH_FORMS
-def test_lua_passes_the_suite(server: RedisServer, form: str) -> None:
-    lines = run("lua5.1", EXAMPLES / "lua" / "conformance.lua", SUITE, server.url, NAMESPACE, JQ_FORM=form)
-    assert lines == [f"{CASES} of {CASES} cases passed"]
-
-
 # -- Shell ---------------------------------------------------------------------------------------------------
 
 
@@ -146,49 +131,43 @@ def test_shell_example(server: RedisServer) -> None:
     ]
 
 
-# -- Workers -------------------------------------------------------------------------------------------------
+# -- The suite, and the checks of workers --------------------------------------------------------------------
 
 
-def check_worker(*command: str | Path, without: str = "nothing") -> None:
-    """Run the checks of tests/protocol/worker.py: all pass."""
-    slots = "1" if command[0] in ("sh", "lua5.1") else "10"
-    checks = [sys.executable, SUITE / "worker.py", "--slots", slots, "--without", without, *command]
-    ended = subprocess.run(checks, capture_output=True, text=True, timeout=560)
+def command_of(request: pytest.FixtureRequest, language: str, program: str) -> list[str | Path]:
+    """How the example of this name is run."""
+    if language == "node":
+        return ["node", request.getfixturevalue("node") / f"{program}.js"]
+    return [
+        "lua5.1" if language == "lua" else "sh",
+        EXAMPLES / language / f"{program}.{language.replace('shell', 'sh')}",
+    ]
+
+
+@pytest.mark.parametrize("form", ["functions", "scripts"])
+@pytest.mark.parametrize("language", ["node", "lua", "python"])
+def test_a_client_passes_the_suite(
+    request: pytest.FixtureRequest, server: RedisServer, language: str, form: str
+) -> None:
+    own = [sys.executable, SUITE / "run.py"]
+    command = own if language == "python" else [*command_of(request, language, "conformance"), SUITE]
+    assert run(*command, server.url, NAMESPACE, JQ_FORM=form) == [f"{CASES} of {CASES} cases passed"]
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("language", ["python", "node", "lua", "shell"])
+def test_a_worker_passes_the_checks(request: pytest.FixtureRequest, language: str) -> None:
+    """Of tests/protocol/worker.py."""
+    own = [sys.executable, "-m", "jqmaster", "work", "checks:jq", "--concurrency", "10"]
+    command = own if language == "python" else command_of(request, language, "checks")
+    options = {"lua": ("--slots", "1", "--without", "sigterm"), "shell": ("--slots", "1")}.get(language, ())
+    checks = [sys.executable, SUITE / "worker.py", *options, *command]
+    ended = subprocess.run(checks, cwd=EXAMPLES, capture_output=True, text=True, timeout=560)
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
-@pytest.mark.faults
-@pytest.mark.timeout(600)
-def test_our_worker_passes_the_checks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(EXAMPLES)
-    check_worker(sys.executable, "-m", "jqmaster", "work", "checks:jq", "--concurrency", "10")
-
-
-@pytest.mark.faults
-@pytest.mark.timeout(600)
-def test_the_worker_in_node_passes_the_checks(node: Path) -> None:
-    check_worker("node", node / "checks.js")
-
-
-@pytest.mark.faults
-@pytest.mark.timeout(600)
-def test_the_worker_in_lua_passes_the_checks() -> None:
-    check_worker("lua5.1", EXAMPLES / "lua" / "checks.lua", without="sigterm")
-
-
-@pytest.mark.faults
-@pytest.mark.timeout(600)
-def test_the_worker_in_shell_passes_the_checks() -> None:
-    check_worker("sh", EXAMPLES / "shell" / "checks.sh")
-
-
-# -- Python, and the suite itself ----------------------------------------------------------------------------
-
-
-@BOTH_FORMS
-def test_python_passes_the_suite(server: RedisServer, form: str) -> None:
-    lines = run(sys.executable, SUITE / "run.py", server.url, NAMESPACE, JQ_FORM=form)
-    assert lines == [f"{CASES} of {CASES} cases passed"]
+# -- The suite itself ----------------------------------------------------------------------------------------
 
 
 def test_the_suite_meets_every_kind_of_error() -> None:

@@ -86,7 +86,7 @@ class ScriptFuzzer:
         for first in range(0, inputs, AT_ONCE):
             self.send([self.call() for _ in range(min(AT_ONCE, inputs - first))])
             if self.values.chance(0.3):
-                self.now_ms += self.random.choice((1, 50, 1000, 31_000, 3_700_000, 90_000_000))
+                self.now_ms += self.random.choice((1, 50, 1000, 31_000, 3_700_000, 90_000_000, -1, -3000, -40_000))
                 self.redis.send("SET", NAMESPACE + ":clock", self.now_ms)
                 self.changes = number_in("rdb_changes_since_last_save", self.redis.send(*WRITES))
         # On a busy machine others may have had the processor while a call waited for it.

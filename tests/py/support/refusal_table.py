@@ -252,7 +252,7 @@ BY_HAND: dict[str, dict[str, list[Any]]] = {
 PAIRS = {
     "jobs": [[RUNNING, HOLD]] * 1001, "jobs[0]": [RUNNING, HOLD], "jobs[1]": [[RUNNING, HOLD], [RUNNING]],
     "jobs[2]": [[RUNNING, HOLD], [DONE, HOLD], [WAITING, HOLD, {}, 1]], "jobs[0][0]": [["x", HOLD]],
-    "jobs[1][0]": [[RUNNING, HOLD], [1, HOLD]],
+    "jobs[1][0]": [[RUNNING, HOLD], [1, HOLD]], "jobs[3]": [[RUNNING, HOLD]] * 3 + [NAN],
 }  # fmt: skip
 
 

@@ -78,22 +78,37 @@ class Server:
     def get(self, path: str) -> Any:
         return self.call("GET", path)
 
-    def enqueue(self, name: str, count: int = 1, **spec: Any) -> list[str]:
+    def add_all(self, specs: list[dict[str, Any]]) -> list[str]:
         ids: list[str] = []
-        while len(ids) < count:
-            jobs = [{"name": name, **spec}] * min(1000, count - len(ids))
-            ids += self.call("POST", "/jobs", {"jobs": jobs})["job_ids"]
+        for at in range(0, len(specs), 1000):
+            ids += self.call("POST", "/jobs", {"jobs": specs[at : at + 1000]})["job_ids"]
         return ids
 
-    def pick(self, queue: str, worker: str = "tester", count: int = 1) -> list[dict[str, Any]]:
-        jobs: list[dict[str, Any]] = self.call(
-            "POST", "/pick", {"queues": queue, "count": count}, **{"worker-id": worker}
-        )["jobs"]
+    def enqueue(self, name: str, count: int = 1, **spec: Any) -> list[str]:
+        return self.add_all([{"name": name, **spec}] * count)
+
+    def add(self, name: str, **spec: Any) -> str:
+        return self.enqueue(name, **spec)[0]
+
+    def job(self, job_id: str) -> Any:
+        return self.get(f"/job/{job_id}")
+
+    # A worker named `hand` does what the test says.
+
+    def pick(self, queue: str, worker: str = "hand", count: int = 1) -> list[dict[str, Any]]:
+        body = {"queues": queue, "count": count}
+        jobs: list[dict[str, Any]] = self.call("POST", "/pick", body, **{"worker-id": worker})["jobs"]
         return jobs
 
-    def finish(self, job: dict[str, Any], worker: str = "tester", **outcome: Any) -> None:
-        body = {"id": job["id"], "token": job["token"], "type": "success", **outcome}
-        self.call("POST", "/done", {"outcomes": [body]}, **{"worker-id": worker})
+    def finish(self, *jobs: dict[str, Any], **outcome: Any) -> None:
+        outcomes = [{"id": job["id"], "token": job["token"], "type": "success", **outcome} for job in jobs]
+        self.call("POST", "/done", {"outcomes": outcomes}, **{"worker-id": "hand"})
+
+    def fail(self, queue: str, count: int = 1, message: str = "it broke", **more: Any) -> list[str]:
+        """Let jobs of a queue run and fail for good; their ids."""
+        jobs = self.pick(queue, count=count)
+        self.finish(*jobs, **{"type": "failure", "message": message, "should_retry": False, **more})
+        return [job["id"] for job in jobs]
 
     def queue(self, name: str) -> dict[str, Any]:
         [found] = self.get(f"/queues?names={quote(name, safe='')}")["queues"]
@@ -215,37 +230,8 @@ class Tab:
             self.ui.page.context.close()
 
 
-class Site(Server):
-    """A server for one test. A worker named `hand` does what the test says."""
-
-    def add(self, name: str, **spec: Any) -> str:
-        return str(self.call("POST", "/job", {"name": name, **spec})["job_id"])
-
-    def add_all(self, specs: list[dict[str, Any]]) -> list[str]:
-        ids: list[str] = []
-        for at in range(0, len(specs), 1000):
-            ids += self.call("POST", "/jobs", {"jobs": specs[at : at + 1000]})["job_ids"]
-        return ids
-
-    def job(self, job_id: str) -> Any:
-        return self.get(f"/job/{job_id}")
-
-    def start(self, queue: str, count: int = 1) -> list[dict[str, Any]]:
-        return self.pick(queue, "hand", count)
-
-    def succeed(self, job: dict[str, Any], result: Any = None) -> None:
-        self.finish(job, "hand", result=result)
-
-    def fail(self, queue: str, count: int = 1, message: str = "it broke", **more: Any) -> list[str]:
-        """Let jobs of a queue run and fail for good; their ids."""
-        failure = {"type": "failure", "message": message, "should_retry": False, **more}
-        outcomes = [{"id": job["id"], "token": job["token"], **failure} for job in self.start(queue, count)]
-        self.call("POST", "/done", {"outcomes": outcomes}, **{"worker-id": "hand"})
-        return [outcome["id"] for outcome in outcomes]
-
-
 @contextmanager
-def open_page(browser: Browser, site: Site, **options: Any) -> Iterator[Page]:
+def open_page(browser: Browser, site: Server, **options: Any) -> Iterator[Page]:
     """A tab in which nothing may go wrong, but for what the API refuses."""
     context = browser.new_context(base_url=site.url, **{"viewport": LIGHT, "timezone_id": "UTC", **options})
     ui = Ui(context, site)

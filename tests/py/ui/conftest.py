@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page
 
 from http_live import live_server
 from processes import MasterProcess
-from ui_support import LIGHT, Server, Site, Tab, Ui, chromium
+from ui_support import LIGHT, Server, Tab, Ui, chromium
 
 
 @pytest.fixture(scope="module")  # no longer: while it is there, no other loop may run in this process
@@ -59,15 +59,15 @@ def listener() -> Iterator[socket.socket]:
 
 
 @pytest.fixture
-def site(redis_url: str, listener: socket.socket) -> Iterator[Site]:
+def site(redis_url: str, listener: socket.socket) -> Iterator[Server]:
     with live_server(redis_url, "{t" + secrets.token_hex(6) + "}", listener.dup()) as live:
-        site = Site(live.url)
+        site = Server(live.url)
         yield site
         site.session.close()
 
 
 @pytest.fixture
-def page(tab: Tab, site: Site) -> Iterator[Page]:
+def page(tab: Tab, site: Server) -> Iterator[Page]:
     with tab.used(site) as ui:
         ui.refusals = 100
         yield ui.page

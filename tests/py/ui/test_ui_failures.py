@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
-from ui_support import Site, dialog, go, rows
+from ui_support import Server, dialog, go, rows
 
 
-def fail_some(site: Site) -> None:
+def fail_some(site: Server) -> None:
     site.add_all(
         [{"name": "mail", "max_retry": 0}] * 3 + [{"name": "card", "max_retry": 0, "argument": {"to": "acme"}}] * 5
     )
@@ -15,7 +15,7 @@ def fail_some(site: Site) -> None:
     site.fail("card", 5, message="the bank is away", group="Away")
 
 
-def test_what_fails_most_comes_first(page: Page, site: Site) -> None:
+def test_what_fails_most_comes_first(page: Page, site: Server) -> None:
     fail_some(site)
     go(page, "/ui/failures")
     expect(rows(page).nth(0)).to_contain_text("Away")
@@ -35,7 +35,7 @@ def test_what_fails_most_comes_first(page: Page, site: Site) -> None:
     expect(page.get_by_text("Failed attempts, by the hour")).to_be_visible()
 
 
-def test_new_is_what_came_since_the_last_deploy(page: Page, site: Site) -> None:
+def test_new_is_what_came_since_the_last_deploy(page: Page, site: Server) -> None:
     fail_some(site)
     marked = site.call("POST", "/mark", {"text": "v2 <b>"})["time_ms"]
     site.call("POST", "/mark", {"text": "v1", "time_ms": marked - 1000_000})
@@ -56,7 +56,7 @@ def test_new_is_what_came_since_the_last_deploy(page: Page, site: Site) -> None:
     expect(page.get_by_role("group", name="marked: v2 <b>, v1")).to_have_count(3)
 
 
-def test_a_group_is_retried_whole(page: Page, site: Site) -> None:
+def test_a_group_is_retried_whole(page: Page, site: Server) -> None:
     fail_some(site)
     go(page, "/ui/failures")
     page.get_by_role("button", name="Retry all of Full").click()
@@ -71,7 +71,7 @@ def enqueue(page: Page) -> None:
     page.get_by_role("button", name="Enqueue", exact=True).click()
 
 
-def test_a_job_is_enqueued_with_its_options(page: Page, site: Site) -> None:
+def test_a_job_is_enqueued_with_its_options(page: Page, site: Server) -> None:
     go(page, "/ui/enqueue")
     page.get_by_label("Name").fill("mail")
     page.get_by_label("Queue", exact=True).fill("slow")
@@ -95,7 +95,7 @@ def test_a_job_is_enqueued_with_its_options(page: Page, site: Site) -> None:
     assert isinstance(job["argument"]["x"], float)
 
 
-def test_json_that_is_wrong_is_told_at_its_field(page: Page, site: Site) -> None:
+def test_json_that_is_wrong_is_told_at_its_field(page: Page, site: Server) -> None:
     go(page, "/ui/enqueue?name=mail")
     page.get_by_label("Argument").fill('{"a": [1, 2,]}')
     page.get_by_label("Argument").blur()
@@ -105,7 +105,7 @@ def test_json_that_is_wrong_is_told_at_its_field(page: Page, site: Site) -> None
     assert site.get("/queues")["queues"] == []
 
 
-def test_a_unique_key_that_is_taken(page: Page, site: Site) -> None:
+def test_a_unique_key_that_is_taken(page: Page, site: Server) -> None:
     job = site.add("mail", unique="one")
     go(page, f"/ui/job/{job}")
     page.get_by_role("link", name="Enqueue again…").click()
@@ -115,7 +115,7 @@ def test_a_unique_key_that_is_taken(page: Page, site: Site) -> None:
     assert site.queue("mail")["queued"] == 1
 
 
-def test_enqueue_again_begins_as_the_job_was(page: Page, site: Site) -> None:
+def test_enqueue_again_begins_as_the_job_was(page: Page, site: Server) -> None:
     job = site.add("mail", queue="slow", argument={"n": 1.0, "big": 2**60 + 1}, priority=4, max_retry=2, tags=["eu"])
     go(page, f"/ui/enqueue?as={job}")
     expect(page.get_by_label("Queue", exact=True)).to_have_value("slow")

@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from ui_support import HOSTILE, Site, dialog, go, is_too_wide
+from ui_support import HOSTILE, Server, dialog, go, is_too_wide
 
 
 def section(page: Page, name: str) -> Any:
     return page.get_by_role("region", name=name)
 
 
-def test_argument_and_result_as_trees_raw_on_demand(page: Page, site: Site) -> None:
+def test_argument_and_result_as_trees_raw_on_demand(page: Page, site: Server) -> None:
     job = site.add("mail", argument={"to": {"name": "Ada"}, "raw": {"$bin": "AAEC/w=="}}, keep_result=True)
-    site.succeed(site.start("mail")[0], {"sent": True})
+    site.finish(site.pick("mail")[0], result={"sent": True})
     go(page, f"/ui/job/{job}")
     expect(section(page, "Argument")).to_contain_text('name: "Ada"')
     expect(section(page, "Argument")).to_contain_text("binary, 4 bytes, base64: AAEC/w==")
@@ -26,7 +26,7 @@ def test_argument_and_result_as_trees_raw_on_demand(page: Page, site: Site) -> N
     section(page, "Argument").get_by_role("button", name="base64").wait_for(state="hidden")
 
 
-def test_large_values_are_shown_in_parts(page: Page, site: Site) -> None:
+def test_large_values_are_shown_in_parts(page: Page, site: Server) -> None:
     job = site.add("mail", argument={"text": "x" * 1_000_000, "list": list(range(2000)), "n": 2**60 + 1})
     go(page, f"/ui/job/{job}")
     argument = section(page, "Argument")
@@ -39,7 +39,7 @@ def test_large_values_are_shown_in_parts(page: Page, site: Site) -> None:
     assert not is_too_wide(page)
 
 
-def test_attempts_with_what_came_between(page: Page, site: Site) -> None:
+def test_attempts_with_what_came_between(page: Page, site: Server) -> None:
     job = site.add("mail", max_retry=3, retry_base=0, retry_cap=0)
     site.fail("mail", message="first", should_retry=True)
     site.call("POST", "/jobs/retry", {"ids": [job]})
@@ -52,12 +52,12 @@ def test_attempts_with_what_came_between(page: Page, site: Site) -> None:
     expect(section(page, "Last failure")).to_contain_text("second")
 
 
-def test_what_waits_for_it_and_what_it_waited_for(page: Page, site: Site) -> None:
+def test_what_waits_for_it_and_what_it_waited_for(page: Page, site: Server) -> None:
     job = site.add("first", argument={"customer": {"id": "acme"}, "n": 12, "text": "x" * 100})
     others = [site.add(f"next{number}", depends=[job]) for number in range(14)]
     site.call("PUT", "/constraint/one", {"match": {"name": "first"}, "concurrency": 1})
     holder = site.add("first")
-    [running] = site.start("first")
+    [running] = site.pick("first")
     assert running["id"] == job
     go(page, f"/ui/job/{job}")
     waits = section(page, "What waits for it")
@@ -76,7 +76,7 @@ def test_what_waits_for_it_and_what_it_waited_for(page: Page, site: Site) -> Non
     expect(page.locator("tbody tr[data-key]")).to_have_count(1)
 
 
-def test_a_paused_queue_is_named_and_can_be_resumed(page: Page, site: Site) -> None:
+def test_a_paused_queue_is_named_and_can_be_resumed(page: Page, site: Server) -> None:
     job = site.add("mail")
     site.call("POST", "/queue/mail", {"paused": True})
     go(page, f"/ui/job/{job}")
@@ -87,11 +87,11 @@ def test_a_paused_queue_is_named_and_can_be_resumed(page: Page, site: Site) -> N
     assert not site.get("/queues?names=mail")["queues"][0]["paused"]
 
 
-def test_a_full_constraint_with_its_use(page: Page, site: Site) -> None:
+def test_a_full_constraint_with_its_use(page: Page, site: Server) -> None:
     limit = {"match": {"name": "mail"}, "by": "argument.customer", "concurrency": 2}
     site.call("PUT", "/constraint/per-customer", limit)
     ids = site.add_all([{"name": "mail", "argument": {"customer": "globex"}}] * 4)
-    site.start("mail", 2)
+    site.pick("mail", count=2)
     go(page, f"/ui/job/{ids[3]}")
     why = section(page, "Why it waits")
     expect(why).to_contain_text("Limit per-customer for globex is full.")
@@ -101,14 +101,14 @@ def test_a_full_constraint_with_its_use(page: Page, site: Site) -> None:
         "PUT", "/constraint/tokens", {"match": {"name": "ask"}, "rate": {"limit": 1000, "period": 600}, "cost": 900}
     )
     ids = site.add_all([{"name": "ask"}] * 2)
-    site.start("ask", 2)
+    site.pick("ask", count=2)
     go(page, f"/ui/job/{ids[1]}")
     expect(why).to_contain_text("This job needs 900: there is room for that in 9 min")
     expect(why).to_contain_text("rate: 1,000 in 10 min")
     expect(why).to_contain_text("900 of 1,000 used")
 
 
-def test_a_hold_is_called_one(page: Page, site: Site) -> None:
+def test_a_hold_is_called_one(page: Page, site: Server) -> None:
     limit = {"match": {"name": "mail"}, "by": "argument.customer", "concurrency": 4}
     site.call("PUT", "/constraint/per-customer", limit)
     job = site.add("mail", argument={"customer": "acme"})
@@ -119,7 +119,7 @@ def test_a_hold_is_called_one(page: Page, site: Site) -> None:
     expect(why).to_contain_text("0 of 4 in use")
 
 
-def test_a_blocked_job_shows_what_it_waits_for_and_what_failed_at_the_root(page: Page, site: Site) -> None:
+def test_a_blocked_job_shows_what_it_waits_for_and_what_failed_at_the_root(page: Page, site: Server) -> None:
     bad = site.add("fetch", max_retry=0)
     site.fail("fetch", message="no route")
     other = site.add("sum")
@@ -138,7 +138,7 @@ def test_a_blocked_job_shows_what_it_waits_for_and_what_failed_at_the_root(page:
     expect(page).to_have_url(f"{site.url}/ui/job/{other}")
 
 
-def test_a_scheduled_job_runs_now(page: Page, site: Site) -> None:
+def test_a_scheduled_job_runs_now(page: Page, site: Server) -> None:
     job = site.add("mail", delay=5000)
     go(page, f"/ui/job/{job}")
     expect(section(page, "Why it waits")).to_contain_text("Its time has not come: it is due in 1 h 2")
@@ -147,21 +147,21 @@ def test_a_scheduled_job_runs_now(page: Page, site: Site) -> None:
     assert site.job(job)["status"] == "queued"
 
 
-def test_transitions_are_followed_as_they_happen(page: Page, site: Site) -> None:
+def test_transitions_are_followed_as_they_happen(page: Page, site: Server) -> None:
     job = site.add("mail", keep_result=True)
     go(page, f"/ui/job/{job}")
     expect(page.locator("h1")).to_contain_text("queued")
-    [picked] = site.start("mail")
+    [picked] = site.pick("mail")
     expect(page.locator("h1")).to_contain_text("running")
     note = {"jobs": [[picked["id"], picked["token"], {"progress": 0.4, "message": "half way"}]]}
     site.call("POST", "/worker/heartbeat", note, **{"worker-id": "hand"})
     expect(page.get_by_text("40 % · half way")).to_be_visible()
-    site.succeed(picked, "fine")
+    site.finish(picked, result="fine")
     expect(page.locator("h1")).to_contain_text("done")
     expect(section(page, "Result")).to_contain_text("fine")
 
 
-def test_retry_and_the_error_of_a_failed_job(page: Page, site: Site) -> None:
+def test_retry_and_the_error_of_a_failed_job(page: Page, site: Server) -> None:
     job = site.add("mail", max_retry=0)
     site.fail("mail", message="mailbox full", error={"code": 452}, group="Full")
     go(page, f"/ui/job/{job}")
@@ -174,9 +174,9 @@ def test_retry_and_the_error_of_a_failed_job(page: Page, site: Site) -> None:
     expect(page.locator("h1")).to_contain_text("queued")
 
 
-def test_cancel_kick_and_discard(page: Page, site: Site) -> None:
+def test_cancel_kick_and_discard(page: Page, site: Server) -> None:
     job = site.add("mail")
-    site.start("mail")
+    site.pick("mail")
     go(page, f"/ui/job/{job}")
     page.get_by_role("button", name="Take from worker…").click()
     dialog(page).get_by_role("button", name="Take from worker").click()
@@ -190,7 +190,7 @@ def test_cancel_kick_and_discard(page: Page, site: Site) -> None:
     assert site.session.get(f"{site.url}/job/{job}", timeout=60).status_code == 404
 
 
-def test_priority_argument_and_tags_are_changed(page: Page, site: Site) -> None:
+def test_priority_argument_and_tags_are_changed(page: Page, site: Server) -> None:
     job = site.add("mail", argument={"n": 1, "x": 1.0}, tags=["eu"])
     go(page, f"/ui/job/{job}")
     page.get_by_role("button", name="Change…").click()
@@ -212,7 +212,7 @@ def test_priority_argument_and_tags_are_changed(page: Page, site: Site) -> None:
 
 
 @pytest.mark.parametrize("state", ["failed", "done"])
-def test_hostile_texts_are_only_text(page: Page, site: Site, state: str) -> None:
+def test_hostile_texts_are_only_text(page: Page, site: Server, state: str) -> None:
     spec = {
         "argument": {HOSTILE: [HOSTILE]},
         "tags": [HOSTILE],
@@ -224,7 +224,7 @@ def test_hostile_texts_are_only_text(page: Page, site: Site, state: str) -> None
     if state == "failed":
         site.fail("q", message=HOSTILE, error=HOSTILE, group=HOSTILE)
     else:
-        site.succeed(site.start("q")[0], {HOSTILE: HOSTILE})
+        site.finish(site.pick("q")[0], result={HOSTILE: HOSTILE})
     go(page, f"/ui/job/{job}")
     expect(page.locator("h1")).to_contain_text("<img src=x onerror=")
     expect(section(page, "What happened")).to_contain_text("Enqueued")
@@ -233,7 +233,7 @@ def test_hostile_texts_are_only_text(page: Page, site: Site, state: str) -> None
     expect(page.locator("h1")).to_contain_text("\\u202e ünï")
 
 
-def test_a_traceback_is_shown_as_lines(page: Page, site: Site) -> None:
+def test_a_traceback_is_shown_as_lines(page: Page, site: Server) -> None:
     job = site.add("mail", max_retry=0)
     site.fail("mail", error={"traceback": 'Traceback:\n  File "mail.py", line 3\nKeyError: 7\n'})
     go(page, f"/ui/job/{job}")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from playwright.sync_api import Browser, Page, Route, expect
 
-from ui_support import Site, dialog, go, open_page, rows
+from ui_support import Server, dialog, go, open_page, rows
 
 
-def test_what_a_link_says_stands_in_the_line(page: Page, site: Site) -> None:
+def test_what_a_link_says_stands_in_the_line(page: Page, site: Server) -> None:
     site.add_all([{"name": "mail", "tags": ["eu"]}, {"name": "mail"}, {"name": "report", "queue": "slow"}])
     go(page, "/ui/jobs?name=mail&tag=eu")
     expect(rows(page)).to_have_count(1)
@@ -22,7 +22,7 @@ def test_what_a_link_says_stands_in_the_line(page: Page, site: Site) -> None:
     expect(rows(page)).to_have_count(3)
 
 
-def test_states_are_tabs_with_numbers(page: Page, site: Site) -> None:
+def test_states_are_tabs_with_numbers(page: Page, site: Server) -> None:
     site.add_all([{"name": "mail"}] * 3 + [{"name": "mail", "delay": 100}] * 2)
     go(page, "/ui/jobs")
     expect(page.get_by_role("link", name="scheduled 2")).to_be_visible()
@@ -33,7 +33,7 @@ def test_states_are_tabs_with_numbers(page: Page, site: Site) -> None:
     expect(rows(page)).to_have_count(5)
 
 
-def test_a_line_finds_jobs_by_their_arguments_worker_and_time(page: Page, site: Site) -> None:
+def test_a_line_finds_jobs_by_their_arguments_worker_and_time(page: Page, site: Server) -> None:
     site.add_all(
         [{"name": "mail", "argument": {"customer": {"id": f"c{number % 3}"}, "n": number}} for number in range(9)]
     )
@@ -67,7 +67,7 @@ def test_a_line_finds_jobs_by_their_arguments_worker_and_time(page: Page, site: 
     expect(page.locator("datalist option[value='queue:']")).to_be_attached()
 
 
-def test_a_page_stands_in_the_address(page: Page, site: Site) -> None:
+def test_a_page_stands_in_the_address(page: Page, site: Server) -> None:
     site.add_all([{"name": "mail", "argument": {"n": number % 2}} for number in range(230)])
     go(page, "/ui/jobs?q=n:1")
     expect(rows(page)).to_have_count(50)
@@ -84,7 +84,7 @@ def test_a_page_stands_in_the_address(page: Page, site: Site) -> None:
     expect(rows(page).first).to_have_attribute("data-key", second or "")
 
 
-def test_some_are_chosen_with_shift(page: Page, site: Site) -> None:
+def test_some_are_chosen_with_shift(page: Page, site: Server) -> None:
     site.add_all([{"name": "mail"}] * 6)
     go(page, "/ui/jobs")
     boxes = page.locator("input.chooser")
@@ -95,7 +95,7 @@ def test_some_are_chosen_with_shift(page: Page, site: Site) -> None:
     expect(page.get_by_text("All that match:")).to_be_visible()
 
 
-def test_chosen_jobs_are_cancelled_after_a_preview(page: Page, site: Site) -> None:
+def test_chosen_jobs_are_cancelled_after_a_preview(page: Page, site: Server) -> None:
     ids = site.add_all([{"name": "mail"}] * 4)
     go(page, "/ui/jobs?status=queued")
     page.locator("input.chooser").nth(0).click()
@@ -110,7 +110,7 @@ def test_chosen_jobs_are_cancelled_after_a_preview(page: Page, site: Site) -> No
     assert [site.job(job)["status"] for job in ids] == ["queued", "queued", "cancelled", "cancelled"]
 
 
-def test_nothing_is_chosen_before_it_is_there(page: Page, site: Site) -> None:
+def test_nothing_is_chosen_before_it_is_there(page: Page, site: Server) -> None:
     """Else whoever is quick would choose nothing, and act on all that match."""
     site.add_all([{"name": "mail"}] * 3 + [{"name": "other"}])
     held: list[Route] = []
@@ -138,7 +138,7 @@ def test_nothing_is_chosen_before_it_is_there(page: Page, site: Site) -> None:
     expect(page.get_by_text("1 job chosen:")).to_be_visible()
 
 
-def test_all_that_match_are_retried_and_no_others(page: Page, site: Site) -> None:
+def test_all_that_match_are_retried_and_no_others(page: Page, site: Server) -> None:
     site.add_all([{"name": "mail", "max_retry": 0}] * 250 + [{"name": "other", "max_retry": 0}] * 5)
     site.fail("mail", 250, group="A")
     site.fail("other", 5, group="B")
@@ -151,7 +151,7 @@ def test_all_that_match_are_retried_and_no_others(page: Page, site: Site) -> Non
     assert site.get("/queues?names=other")["queues"][0]["error"] == 5
 
 
-def test_discarding_everything_needs_its_name_typed(page: Page, site: Site) -> None:
+def test_discarding_everything_needs_its_name_typed(page: Page, site: Server) -> None:
     site.add_all([{"name": "mail"}] * 3)
     go(page, "/ui/jobs")
     page.get_by_role("button", name="Discard…").click()
@@ -165,7 +165,7 @@ def test_discarding_everything_needs_its_name_typed(page: Page, site: Site) -> N
     assert site.get("/queues?names=mail")["queues"][0]["queued"] == 0
 
 
-def test_priority_of_those_chosen_and_run_now(page: Page, site: Site) -> None:
+def test_priority_of_those_chosen_and_run_now(page: Page, site: Server) -> None:
     ids = site.add_all([{"name": "mail"}] * 3 + [{"name": "mail", "delay": 1000}] * 2)
     go(page, "/ui/jobs?queue=mail&status=queued")
     page.get_by_label("Choose all of this page").click()
@@ -185,7 +185,7 @@ def test_priority_of_those_chosen_and_run_now(page: Page, site: Site) -> None:
     assert site.get("/queues?names=mail")["queues"][0]["queued"] == 5
 
 
-def test_what_is_done_to_many_can_be_stopped(page: Page, site: Site) -> None:
+def test_what_is_done_to_many_can_be_stopped(page: Page, site: Server) -> None:
     site.add_all([{"name": "mail"}] * 60_000)
     go(page, "/ui/jobs?queue=mail")
     page.get_by_role("button", name="Discard…").click()
@@ -195,7 +195,7 @@ def test_what_is_done_to_many_can_be_stopped(page: Page, site: Site) -> None:
     assert 0 < site.get("/queues?names=mail")["queues"][0]["queued"] < 60_000
 
 
-def test_what_is_done_to_many_goes_on_when_the_tab_is_closed(browser: Browser, page: Page, site: Site) -> None:
+def test_what_is_done_to_many_goes_on_when_the_tab_is_closed(browser: Browser, page: Page, site: Server) -> None:
     site.add_all([{"name": "mail"}] * 30_000)
     with open_page(browser, site) as closed:
         go(closed, "/ui/jobs?queue=mail")
@@ -208,7 +208,7 @@ def test_what_is_done_to_many_goes_on_when_the_tab_is_closed(browser: Browser, p
     assert site.get("/queues?names=mail")["queues"][0]["queued"] == 0
 
 
-def test_a_master_out_of_reach_is_told_in_the_dialog(page: Page, site: Site) -> None:
+def test_a_master_out_of_reach_is_told_in_the_dialog(page: Page, site: Server) -> None:
     job = site.add("mail")
     go(page, "/ui/jobs?status=queued")
     page.get_by_role("button", name="Discard…").click()

@@ -6,10 +6,10 @@ import re
 
 from playwright.sync_api import Browser, Page, expect
 
-from ui_support import HOSTILE, NARROW, Site, dialog, go, is_too_wide, open_page
+from ui_support import HOSTILE, NARROW, Server, dialog, go, is_too_wide, open_page
 
 
-def test_anything_is_found_and_opened_by_keyboard(page: Page, site: Site) -> None:
+def test_anything_is_found_and_opened_by_keyboard(page: Page, site: Server) -> None:
     job = site.add("mail.send", tags=["mailing"], argument={"customer": {"id": "acme"}})
     site.add("report", argument={"customer": {"id": "zeta"}})
     site.add(HOSTILE)
@@ -76,7 +76,7 @@ def test_anything_is_found_and_opened_by_keyboard(page: Page, site: Site) -> Non
     page.context.set_offline(False)
 
 
-def test_by_hand_and_on_a_narrow_screen(browser: Browser, site: Site) -> None:
+def test_by_hand_and_on_a_narrow_screen(browser: Browser, site: Server) -> None:
     site.add("q" * 200)
     with open_page(browser, site, viewport=NARROW, color_scheme="dark") as page:
         go(page, "/ui/")

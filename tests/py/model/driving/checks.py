@@ -97,7 +97,6 @@ class Checks:
     def settle(self):
         """Six seconds later, everything due done: no record is left that was to go when they began."""
         model = self.model
-        self.move_clock(model.latest - model.now)  # timers were set by the clock before it went back
         old = {job.id for job in model.life.beyond_limits()}
         self.move_clock(6000)
         for _ in range(200):

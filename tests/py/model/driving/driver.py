@@ -146,9 +146,6 @@ class Driver(Labels, Checks):
         shown = (doc for doc in self.pages("workers") if doc["id"] == id and doc["state"] != "gone")
         return next(shown, None)
 
-    def look_at_keys(self, id):
-        return self.pages("usage", id=id)
-
     def look_at_schedule(self, id):
         return self.call("schedules", ids=[id])[1]
 
@@ -177,12 +174,6 @@ class Driver(Labels, Checks):
         reply = None
         if script == "clock":
             self.move_clock(fields["delta_ms"])
-        elif script == "take_over":
-            self.redis.send(
-                "MSET", self.namespace + ":server", "another", self.namespace + ":at-functions", "elsewhere"
-            )
-            self.redis.send("DEL", self.namespace + ":at-scripts")
-            self.model.arrival.take_over()
         elif script == "wake":
             self.wake(**fields)
         elif script == "settle":
@@ -254,6 +245,10 @@ class Driver(Labels, Checks):
         """When the channel was marked; None where it is not."""
         score = self.redis.send("ZSCORE", f"{self.namespace}:wake:{channel}", "1")
         return None if score is None else float(score)
+
+    def holders(self, unique):
+        """The ids of the jobs whose a unique key is."""
+        return (self.redis.send("GET", f"{self.namespace}:unique:{unique}") or b"").decode().split()
 
     def is_asleep(self, who, channel):
         return self.redis.send("ZSCORE", f"{self.namespace}:asleep:{channel}", who) is not None

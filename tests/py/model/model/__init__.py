@@ -16,7 +16,6 @@ page, and then followed here.
 from jqmaster.manifest.manifest import operations
 from model.access import Access
 from model.arrival import Arrival
-from model.bounds import Bounds
 from model.clock import Clock
 from model.common import DEFAULTS, ErrorReply, Mismatch, Refused, expect
 from model.finding import Finding
@@ -44,19 +43,17 @@ PARTS = {
     "work": Work, "finding": Finding, "limits": Limits, "limit_documents": LimitDocuments,
     "order": Order, "workers": Workers, "sleepers": Sleepers, "schedules": Schedules, "trace": Trace,
     "statistics": Statistics, "access": Access, "queues": Queues, "webhooks": Webhooks,
-    "bounds": Bounds,
 }  # fmt: skip
 
 
 class Model:
     """`engine`: what may be looked at where the engine has a choice (`driving.driver`): `look(id)`, a job's document
-    or None, and so `look_at_worker`, `look_at_schedule`; `look_at_keys(id)`, documents of a constraint's keys;
-    `ids_after(id)`; `look_at_events()`, what was published since the last check; `is_asleep(who, channel)`."""
+    or None, and so `look_at_worker`, `look_at_schedule`; `ids_after(id)`; `look_at_events()`, what was published
+    since the last check; `is_asleep(who, channel)`."""
 
     def __init__(self, engine):
         self.engine = engine
         self.now = 0
-        self.latest = 0  # the latest moment ever
         self.jobs = {}
         self.settings = dict(DEFAULTS)
         self.operations = {}
@@ -88,17 +85,6 @@ class Model:
 
     def advance(self, delta_ms):
         self.sleepers.move_clock(delta_ms)
-        self.latest = max(self.latest, self.now)
-        self.arrival.move_clock()
-        if delta_ms < 0:  # what seemed over may be, or not: what the engine has dropped is gone
-            self.sleepers.lose_track_of_sleepers()
-            self.limit_documents.forget_keys(self.now - delta_ms)
-            for job in list(self.jobs.values()):
-                doc = self.engine.look(job.id)
-                if job.may_be_gone and doc is None:
-                    del self.jobs[job.id]
-                elif doc and self.life.has_result(job) and "result" not in doc:
-                    job.result = None
 
     def settled(self, old):
         """Time enough has passed for the records `old`, and everything due is done."""

@@ -1,7 +1,6 @@
 """How jobs come: ids, unique keys, `enqueue`. docs/protocol.md and docs/unique.md."""
 
 from dataclasses import dataclass
-from types import SimpleNamespace
 
 from model.common import ENDED, WAITING, ErrorReply, Refused, accepted, expect, ms, refuse, same
 from model.life import PASSED, Job
@@ -27,28 +26,30 @@ class Key:
 class Arrival(Part):
     def __init__(self, model):
         super().__init__(model)
-        self.latest_id_ms = 0  # that of the greatest id there may be
-        self.taken_over_ms = None  # since the last id: the least moment since then, at which that may be found out
+        self.most_ms = 0  # that an id may say, beside now
+        self.taken_over_ms = None  # since when nobody gave an id
         self.least_id = 0  # that there could be next when the operation began
         self.next_id = 0  # and when it is over: not in order, an end may be looked at after what came later
         self.last_id = ""
         self.keys = {}  # unique key -> Key
 
     def created(self, id):
-        """Now; but ids stay in order when the clock went back, or another server took over, and the moment is part of
-        the id."""
+        """The moment in an id, of a job or a worker: now; but ids stay in order when another server took over."""
         number = int(id[:14], 16)
-        if self.taken_over_ms is not None:  # found out no later than now
+        if self.taken_over_ms is not None:
             self.least_id = max(self.least_id, self.taken_over_ms << 10) + (1 << 26)
-            self.latest_id_ms = max(self.latest_id_ms, self.now) + (2 << 16)
+            self.most_ms = max(self.most_ms, self.now) + (2 << 16)
             self.taken_over_ms = None
         expect(number >= self.least_id, "an id that was given before, or may have been", id)
         self.next_id = max(self.next_id, number + 1)
-        if self.now >= self.latest_id_ms:
-            return self.now
-        created = number >> 10  # of a job that is gone by the end of the call nothing else tells
-        expect(self.now <= created <= self.latest_id_ms, "created_ms", created, self.now, self.latest_id_ms)
-        return created
+        created_ms = number >> 10
+        expect(self.now <= created_ms <= max(self.now, self.most_ms), "created_ms", created_ms, self.now, self.most_ms)
+        return created_ms
+
+    def take_over(self):
+        """Another server does, which knows nothing of the last ids that were given: it leaves out 65 seconds."""
+        if self.taken_over_ms is None:  # who gave no ids in between is not noticed
+            self.taken_over_ms = self.now
 
     def transition(self, job, was, event=None):
         key = self.keys.get(job.unique)
@@ -67,14 +68,10 @@ class Arrival(Part):
         key = self.keys.get(unique)
         if not key or (key.until_ms is not None and key.until_ms <= self.now):
             return None
-        was_over = key.until_ms is not None and key.until_ms <= self.model.latest
-        job = self.jobs.get(key.id)
         if key.until_ms is not None and key.has_record:
-            if not job:
+            job = self.jobs.get(key.id)
+            if not job or (answer != key.id and job.may_be_gone and not self.engine.look(key.id)):
                 return None
-            was_over = was_over or (job.may_be_gone and not self.engine.look(key.id))
-        if was_over:
-            return key.id if answer == key.id else None
         return key.id
 
     def enqueue(self, reply, options, jobs):
@@ -87,9 +84,7 @@ class Arrival(Part):
                     raise Refused("CONFLICT", "request")
                 return same(reply, answer, "repeated enqueue")
         unknown = self.links.unknown_dependencies(reply, jobs, "jobs[{}]")
-        brought = [SimpleNamespace(name=spec["name"], queue=spec.get("queue", spec["name"])) for spec, _ in jobs]
-        too_much = self.bounds.matching(reply, brought, "jobs")
-        refuse(reply, *self.over_limits(jobs), *too_much, *unknown)
+        refuse(reply, *self.over_limits(jobs), *unknown)
         accepted(reply)
         self.create(jobs, reply)
         if token:
@@ -182,14 +177,3 @@ class Arrival(Part):
         for id in self.keys.pop(unique).ids:
             if job := self.jobs.get(id):
                 job.unique = job.unique_for = job.unique_within = None
-
-    def take_over(self):
-        """Another server does, which knows nothing of the last ids that were given. It leaves out 65 seconds of them,
-        from its own clock on: a clock that is further behind may give one again."""
-        if self.taken_over_ms is None:  # who gave no ids in between is not noticed
-            self.taken_over_ms = self.now
-
-    def move_clock(self):
-        self.latest_id_ms = max(self.latest_id_ms, self.now)
-        if self.taken_over_ms is not None:
-            self.taken_over_ms = min(self.taken_over_ms, self.now)

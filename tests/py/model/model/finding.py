@@ -5,19 +5,7 @@ Operations that go on from page to page are run to their end, so here they are o
 
 from itertools import pairwise
 
-from model.common import (
-    ENDED,
-    SOME_TEXT,
-    STATES,
-    WAITING,
-    ErrorReply,
-    Refused,
-    accepted,
-    expect,
-    refuse,
-    same,
-    there,
-)
+from model.common import ENDED, SOME_TEXT, STATES, WAITING, ErrorReply, Refused, accepted, expect, same, there
 from model.matcher import decode, matches_job, pack
 from model.part import Part
 
@@ -121,10 +109,7 @@ class Finding(Part):
     def each_found(self, do, reply, where, **more):
         least = most = 0
         for job in self.found(where):
-            doc = self.engine.look(job.id) if job.may_be_gone or self.now < self.model.latest else {}
-            is_unsure, before = job.may_be_gone and doc is None, job.status
-            if doc and doc["status"] == before:  # the clock went back: it came there after the call, so to say
-                continue
+            is_unsure, before = job.may_be_gone and not self.engine.look(job.id), job.status
             if is_unsure and do != self.discard_one:  # it was gone before
                 self.jobs.pop(job.id)
                 continue
@@ -136,8 +121,6 @@ class Finding(Part):
         expect(least <= reply <= most, "jobs changed", reply, least, most)
 
     def retry(self, reply, ids=None, where=None, count=None, queue=None):
-        named = [job for job in map(self.jobs.get, ids or ()) if job and job.status in RETRIED]
-        refuse(reply, *self.bounds.matching(reply, named, "ids", queue))
         is_asked = where is None or "status" in where
         self.each("retry", self.retry_one, reply, ids, where, queue=queue, is_asked=is_asked)
 

@@ -38,12 +38,11 @@ class LimitDocuments(Part):
         same(given, constraint.given, "a constraint as it was given")
         same((doc.pop("id"), doc.pop("match")), (id, constraint.blob), "id and matcher of a constraint")
         holders = self.limits.holders()
-        running = sum(number for (other, _), number in holders.items() if other == id)
         keys = doc.pop("keys")
-        same(doc.pop("running"), running, "jobs that run under a constraint")
         least, most = len(self.keys_at_work(constraint, holders)), len(self.keys_ever(constraint))
         expect(least <= keys <= most, "keys of a constraint", keys, least, most)
         if "by" not in constraint.given:
+            same(doc.pop("running"), holders.get((id, ()), 0), "jobs that run under a constraint")
             self.check_use(doc, constraint, (), holders)
         same(doc, {}, "unknown fields of a constraint")
 
@@ -70,16 +69,6 @@ class LimitDocuments(Part):
         if not isinstance(constraint.given.get("by"), list):
             return (key_part(doc["by"]),) if "by" in doc else ()
         return tuple(map(key_part, doc["by"]))
-
-    def forget_keys(self, before_ms):
-        """The clock went back: of what was over by then, the engine may remember some, and the rest not."""
-        for constraint in self.limits.constraints.values():
-            over = [key for key in self.keys_ever(constraint) if constraint.is_over(key, before_ms)]
-            by_shown = self.by_shown(constraint) if over else {}
-            docs = self.engine.look_at_keys(constraint.id) if over else []
-            known = {by_shown.get(self.shown(doc, constraint)): doc for doc in docs}
-            for key in over:
-                constraint.forget(key, before_ms, known.get(key), self.now)
 
     def usage(self, reply, id, prefix=None, count=None):
         """All the pages, one after the other."""

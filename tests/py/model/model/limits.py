@@ -9,13 +9,11 @@ be open or closed.
 import math
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import product
 
 from model.common import DEAR, WAITING, Refused, accepted, expect, ms, same, there
 from model.matcher import MISSING, decode, key_part, kind, matches_job, pack, value_at
 from model.part import Part
 
-MOST = 1000  # constraints of a namespace
 FIELDS = ("by", "concurrency", "rate", "cost")
 
 
@@ -25,7 +23,7 @@ class Constraint:
     given: dict
     blob: bytes
     declared: str | None = None  # what tells a program's declaration
-    starts: dict = field(default_factory=dict)  # key -> [(date in ms, cost), ...]
+    starts: dict = field(default_factory=dict)  # key -> [(moment in ms, cost), ...]
     held_until_ms: dict = field(default_factory=dict)  # key -> closed by hand until then
     earlier: set = field(default_factory=set)  # ids of those that it matched only after they had started
     keys: dict = field(default_factory=dict)  # job id -> its key, or None where the matcher does not hold
@@ -72,14 +70,9 @@ class Constraint:
 
     # ---- rate ----
 
-    def date(self, key, now):
-        """The date of a start at this moment: also when the clock went back, no earlier than the latest."""
-        return max(now, self.starts[key][-1][0]) if self.starts.get(key) else now
-
     def window(self, key, now):
-        """Dates and costs of the starts in the window that ends now."""
-        begin = self.date(key, now) - self.period_ms
-        return [start for start in self.starts.get(key, []) if start[0] > begin]
+        """Moments and costs of the starts in the window that ends now."""
+        return [start for start in self.starts.get(key, []) if start[0] > now - self.period_ms]
 
     def spent(self, key, now):
         return sum(cost for _, cost in self.window(key, now))
@@ -89,7 +82,7 @@ class Constraint:
         if key is None:
             return
         if self.rate:
-            self.starts[key] = [*self.window(key, now), (self.date(key, now), self.cost_of(job))]
+            self.starts[key] = [*self.window(key, now), (now, self.cost_of(job))]
 
     def opens_ms(self, key, cost, now):
         """The first moment, now or later, at which hold and rate let a start of this cost pass."""
@@ -99,8 +92,7 @@ class Constraint:
         left = self.rate["limit"] - cost
         if self.spent(key, now) <= left:
             return moment
-        # Later the date of a start is the moment itself, as every start in the window is over by then.
-        ends = sorted(date + self.period_ms for date, _ in self.window(key, now))
+        ends = [started_ms + self.period_ms for started_ms, _ in self.window(key, now)]
         return max(moment, math.ceil(next(end for end in ends if self.spent(key, end) <= left or end == ends[-1])))
 
     def hold_shown(self, key, now):
@@ -118,39 +110,6 @@ class Constraint:
         """When an unsure key is certain to be open, if nothing starts before."""
         moment = max(now, self.held_until_ms.get(key, 0))
         return max(moment, math.ceil(self.window(key, now)[-1][0] + self.period_ms))
-
-    # ---- what the engine may have forgotten when the clock goes back ----
-
-    def is_over(self, key, now):
-        """Whether something that limited this key does not any more."""
-        return 0 < self.held_until_ms.get(key, 0) <= now or self.count_over(key, now) > 0
-
-    def count_over(self, key, now):
-        """How many of the starts have left the window by now."""
-        return sum(date + self.period_ms <= now for date, _ in self.starts.get(key, []))
-
-    def forget(self, key, before_ms, doc, now):
-        """Keeps of what was over before as much as the engine's document of the key shows."""
-        starts, held_ms = self.starts.get(key, []), self.held_until_ms.get(key, 0)
-        over = self.count_over(key, before_ms)
-        if doc is None:
-            if held_ms <= before_ms and over == len(starts):
-                for kept in (self.starts, self.held_until_ms):
-                    kept.pop(key, None)
-            return
-        cost = min(1 if isinstance(self.cost, str) else self.cost, self.rate["limit"]) if self.rate else 0
-        for drops, hold_ms in product(range(over + 1), (held_ms, 0) if held_ms <= before_ms else (held_ms,)):
-            # Also when all are gone, the date of the latest is known.
-            if starts:
-                self.starts[key] = starts[drops:] or [(starts[-1][0], 0)]
-            self.held_until_ms[key] = hold_ms
-            spent = self.spent(key, now) if self.rate else 0
-            shown = (doc.get("starts", 0), doc.get("opens_ms", now), doc.get("hold_ms"))
-            if (spent, self.opens_ms(key, cost, now), self.hold_shown(key, now)) == shown:
-                return
-        if starts:
-            self.starts[key] = starts
-        self.held_until_ms[key] = held_ms
 
 
 class Limits(Part):
@@ -256,8 +215,6 @@ class Limits(Part):
     # ---- operations; the documents are checked in limit_documents.py ----
 
     def constrain(self, reply, id, match, **given):
-        if id not in self.constraints and len(self.constraints) >= MOST:
-            raise Refused("FULL", "id")
         accepted(reply)
         old, declared = self.constraints.get(id), given.pop("declared", None)
         if old and declared and old.declared == declared:

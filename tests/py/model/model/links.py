@@ -50,11 +50,7 @@ class Links(Part):
     def reader_left(self, other, reader):
         was_last = other.readers == {reader}
         other.readers.discard(reader)
-        if not was_last or other.result is None:
-            return
-        if self.now < self.model.latest and "result" not in (self.engine.look(other.id) or {}):
-            other.result = None  # its time was over before the clock went back
-        else:
+        if was_last and other.result is not None:
             other.result_until_ms = max(other.result_until_ms, self.now)
 
     # ---- what waits for what ----
@@ -217,7 +213,7 @@ class Links(Part):
         if job.if_failed == "only" and self.needs.skips(job, doc):
             return None
         job.ready_ms = doc.get("ready_ms")
-        least, most = min(job.created_ms, self.now), max(self.model.latest, job.may_start_ms)
+        least, most = min(job.created_ms, self.now), max(self.now, job.may_start_ms)
         expect(job.ready_ms is None or least <= job.ready_ms <= most, "ready_ms", job, doc)
         job.waits_for = set()
         self.life.requeue(job, job.may_start_ms)

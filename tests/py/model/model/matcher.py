@@ -163,22 +163,6 @@ def entry_holds(about, condition, job):
     return condition_holds(condition, values, about in ("name", "queue"))
 
 
-def conditions(matcher):
-    """How many there are to look at, at least and at most. What `any` and `not` say of names and queues may leave a
-    whole matcher out."""
-    least, most = 0, 0
-    for about, condition in matcher:
-        if about in ("any", "not"):
-            inner = [conditions(one) for one in (condition if about == "any" else [condition])]
-            most += sum(many for _, many in inner)
-        elif isinstance(condition, Pairs):
-            least, most = least + 1, most + sum(1 + len(x) if isinstance(x, list) else 1 for _, x in condition)
-        else:
-            least, most = least + 1, most + 1 + (len(condition) if isinstance(condition, list) else 0)
-    has_inner = any(about in ("any", "not") for about, _ in matcher)
-    return (0 if has_inner else least), most
-
-
 # ---- keys ----
 
 

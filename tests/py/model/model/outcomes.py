@@ -2,7 +2,7 @@
 docs/protocol.md and docs/dependencies.md.
 """
 
-from model.common import ENDED, SOME_TEXT, WAITING, ErrorReply, accepted, expect, ms, refuse, same
+from model.common import ENDED, SOME_TEXT, ErrorReply, accepted, expect, ms, refuse, same
 from model.part import Part
 
 
@@ -132,10 +132,6 @@ class Outcomes(Part):
     # ---- change, kick ----
 
     def change(self, reply, jobs):
-        named = [self.jobs.get(spec["id"]) for spec, _ in jobs]
-        waiting = [(job, spec.get("queue")) for job, (spec, _) in zip(named, jobs, strict=True)]
-        waiting = [self.bounds.moved(job, queue) for job, queue in waiting if job and job.status in WAITING]
-        refuse(reply, *self.bounds.matching(reply, waiting, "jobs"))
         accepted(reply)
         expect(len(reply) == len(jobs), "as many answers as jobs", reply)
         for (spec, argument), answer in zip(jobs, reply, strict=True):

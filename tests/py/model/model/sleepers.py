@@ -27,7 +27,6 @@ class Sleepers(Part):
         super().__init__(model)
         self.channels = {}
         self.left = set()  # channels where a marker was left lying: the engine forgets them when it next marks one
-        self.knows_when = True
         self.opened_by_time = set()  # ids of jobs whose keys the clock opened since the last sweep
         self.opened_keys = set()  # those keys
 
@@ -39,11 +38,6 @@ class Sleepers(Part):
     def goes_to_sleep(self, who, wait, queues, next_ms, without=()):
         channel = self.channels.setdefault(wait["on"], Channel(queues, frozenset(without), {}))
         channel.up_ms[who] = self.now + (wait["ms"] if next_ms == -1 else min(wait["ms"], next_ms))
-
-    def lose_track_of_sleepers(self):
-        """The clock went back: when those who sleep get up is not on it any more."""
-        self.channels = {}
-        self.knows_when = False
 
     def is_ready_for(self, channel):
         if channel.queues is None:
@@ -104,6 +98,6 @@ class Sleepers(Part):
             up_ms = min((up for up in channel.up_ms.values() if up > self.now - SLACK_MS), default=None)
             due_ms = self.next_due_for(channel)
             is_new = due_ms < channel.covered_ms or channel.somebody_left
-            if asleep and up_ms > due_ms and is_new and self.knows_when:
+            if asleep and up_ms > due_ms and is_new:
                 expect(marked_ms(name) is not None, "nobody is up when the next is due", name, channel, due_ms)
             channel.covered_ms, channel.somebody_left = due_ms, False

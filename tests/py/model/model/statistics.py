@@ -57,7 +57,7 @@ class Statistics(Part):
                 continue
             key = pair if series else begin
             found.setdefault(key, []).append((what, took_ms))
-            if begin <= self.model.latest - KEPT_MS[by]:
+            if begin <= self.now - KEPT_MS[by]:
                 is_old.add(key)
         shown = [(doc["queue"], doc["name"]) if series else doc["begin_ms"] for doc in reply]
         expect(len(set(shown)) == len(shown), "statistics: one twice", shown)

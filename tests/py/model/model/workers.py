@@ -63,7 +63,7 @@ class Workers(Part):
     def came_by(self, id):
         """Picks and finishes are no new sign of life within a second of one."""
         worker = self.registered.get(id)
-        if worker and (worker.resting == "unreachable" or not 0 <= self.now - worker.noted_ms < 1000):
+        if worker and (worker.resting == "unreachable" or self.now - worker.noted_ms >= 1000):
             self.sign_of_life(id)
 
     def picks_without(self, id, names):
@@ -112,8 +112,7 @@ class Workers(Part):
         serving = self.serving(queue)
         if not all(name in worker.refused for worker in serving):
             return False
-        sleepers = self.sleepers
-        return None if sleepers.channels or sleepers.left or not sleepers.knows_when else bool(serving)
+        return None if self.sleepers.channels or self.sleepers.left else bool(serving)
 
     def unregister(self, reply, worker):
         other = self.others.get(worker)
