@@ -28,12 +28,12 @@ EXAMPLES: Mapping[str, Any] = HAND["components"]["examples"]
 Schema = dict[str, Any]
 
 MEDIA = {
-    "events": ["text/event-stream"], "yaml": ["application/yaml"],
+    "yaml": ["application/yaml"],
     "metrics": [
         "text/plain; version=0.0.4; charset=utf-8", "application/openmetrics-text; version=1.0.0; charset=utf-8",
     ],
 }  # fmt: skip
-SUCCESSES = {"enqueue_one": (201, 200), "job_events": (200, 204)}
+SUCCESSES = {"enqueue_one": (201, 200)}
 TRACED = ("enqueue", "enqueue_one", "finish")
 FLAG = {"type": "string", "enum": ["", "1", "true", "yes", "0", "false", "no"]}
 FAILURES = {
@@ -82,6 +82,7 @@ def schema(of: Type, least: float | None = None, most: float | None = None) -> S
         case "list" | "page":
             assert of.of is not None
             made = {"type": "array", "items": schema(of.of)} | ends(least, most, "Items")
+            made |= {"uniqueItems": True} if of.distinct else {}
             # One queue will do.
             return {"oneOf": [schema(of.of), made]} if of.of.name == "queue" else made
         case "map":
@@ -89,8 +90,6 @@ def schema(of: Type, least: float | None = None, most: float | None = None) -> S
             return {"type": "object", "additionalProperties": schema(of.of)} | ends(least, most, "Properties")
         case "members":
             return members({name: schema(member) for name, member in of.members})
-    if of.name == "events":
-        return {"type": "string", "contentMediaType": "application/json", "contentSchema": ref("Event")}
     if of.name == "states":
         return {"type": "array", "items": {"oneOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]}}
     made = dict(PLAIN[of.name].schema) if of.name in PLAIN else {}
@@ -207,8 +206,6 @@ def parameters(operation: Operation, route: Route) -> Iterator[dict[str, Any]]:
     if operation.name in TRACED:
         yield _header("traceparent", "W3C Trace Context, with `tracestate`: carried to the worker")
         yield _header("tracestate", "see `traceparent`")
-    if operation.replies[0].type == "events":
-        yield _header("Last-Event-ID", "the id of the last event that was seen")
 
 
 def _header(name: str, meaning: str) -> dict[str, Any]:
@@ -259,8 +256,6 @@ def _of_reply(operation: Operation, told: Reply) -> tuple[Schema | None, Any]:
             of = type_of("{job_ids: list<job>, created: list<flag>}")
         case "picked" | "finished":
             of = type_of(of.name.capitalize())
-        case "events":
-            return schema(of) | {"description": "Server-sent events, each with such data."}, None
         case "yaml" | "metrics" | "result":
             return {}, None
     if of.kind not in ("list", "page"):
@@ -282,7 +277,7 @@ def statuses(operation: Operation, route: Route) -> set[int]:
     kind = operation.replies[0].type
     if kind == "yaml":
         return {400, 500}
-    found |= {503} if route.path == "/alive" else {400, 503}
+    found |= {400, 503}
     if operation.roles != (ANYBODY,):
         found |= {401, 403, 429}
     if route.path.startswith("/job/{"):
@@ -301,7 +296,7 @@ def outcome(operation: Operation, status: int) -> str:
         return "Enqueued."
     if told.meaning and not told.meaning.startswith("with"):
         return sentence(told.meaning)
-    known = {"events": "A stream of events.", "states": "A state for each, in order.", "enqueued": "Enqueued."}
+    known = {"states": "A state for each, in order.", "enqueued": "Enqueued."}
     return known.get(told.of.name, "What there is.")
 
 

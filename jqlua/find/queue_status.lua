@@ -23,9 +23,8 @@ local M = {}
 ---@param recent table of module find.usual
 ---@return table shown
 local function shown_recent(recent)
-  local shown, cell, place = { span_ms = meta.state[meta.NOW_MS] - recent.from_ms }, recent.cell, 0
-  for kind in buckets.KINDS:gmatch("%a+") do
-    place = place + 1
+  local shown, cell = { span_ms = meta.state[meta.NOW_MS] - recent.from_ms }, recent.cell
+  for place, kind in ipairs(buckets.KINDS) do
     shown[kind] = cell[place]
   end
   shown.wait = cell[buckets.WAIT] and statisticsdoc.distribution(cell[buckets.WAIT], true)

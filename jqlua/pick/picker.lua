@@ -61,7 +61,7 @@ function M.give(plan, source)
       workers.took(plan.worker)
     end
     if plan.request then
-      request.remember(source.kind, plan.request, plan.started)
+      request.remember(source.kind, plan.request, table.concat(plan.started, " "))
     end
   end
   if wakes then

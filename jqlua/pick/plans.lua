@@ -99,9 +99,9 @@ end
 function M.recall(plan, kind)
   local started = request.recall(kind, plan.request, plan.remembered)
   local running = {}
-  for i = 1, started and #started or 0, 2 do
-    local job = jobs.read(started[i])
-    if job and attempts.is_running(job, started[i + 1]) then
+  for id, token in string.gmatch(started or "", "(%S+) (%S+)") do
+    local job = jobs.read(id)
+    if job and attempts.is_running(job, token) then
       if attempts.renew(job) > 0 then
         running[#running + 1] = job
       else

@@ -13,7 +13,7 @@ from jqmaster.client.operating import OperatingMethods
 from jqmaster.client.task import ScheduleOptions, Task, When
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine import options, zones
-from jqmaster.engine.options import Limits, check_arguments, known
+from jqmaster.engine.options import Limits, known
 from jqmaster.errors import Invalid, Unavailable
 
 log = logging.getLogger("jqmaster.jobs")
@@ -75,7 +75,7 @@ def limit_of(match: Match, limits: LimitOptions) -> Limit:
         raise TypeError(f"match is a map of conditions, such as {{'name': 'mail.*'}}, or a task; got {match!r}")
     if not isinstance(limit_id, str):
         raise TypeError("give the limit an id: jq.limit({...}, id='per-customer', concurrency=5)")
-    check_arguments("constrain", known(own, Limits, "option of a limit"))
+    known(own, Limits, "option of a limit")
     return Limit(limit_id, match, cast(Limits, own))
 
 

@@ -14,9 +14,8 @@ from jqmaster.client.calling import MessagePack, Serializer
 from jqmaster.client.declared import Limit, LimitOptions, Match, Schedule, limit_of
 from jqmaster.client.flow import FlowMethods
 from jqmaster.client.handle import Handle, batched
-from jqmaster.client.link import Link, plain
+from jqmaster.client.link import Link, Target, plain, wait_s
 from jqmaster.client.operating import OperatingMethods
-from jqmaster.client.target import Target, wait_s
 from jqmaster.client.task import (
     Call,
     Decorator,
@@ -249,7 +248,7 @@ class Registry(OperatingMethods, FlowMethods):
         names: dict[str, str] = {}
         if any(task.result_converter is not None for task in self.tasks.values()):
             engine = (await self.link.open()).engine
-            documents = await batched(lambda some: engine.get(list(some)), ids)
+            documents = await batched(engine.get, ids)
             names = {document["id"]: document["name"] for document in documents if document}
         jobs = [Handle[Any](self.link, job_id, task=self.tasks.get(names.get(job_id, ""))) for job_id in ids]
         return await self.agather(jobs, return_errors=return_errors)

@@ -182,11 +182,10 @@ class Task(Generic[P, R]):
         return Call(self, argument, merged)
 
     def check_schedule(self, when: ScheduleOptions) -> None:
-        """Raise TypeError or ValueError for what cannot be. Of times, zones and rules the engine has the last word."""
+        """Raise TypeError or ValueError for what cannot be. When its moments are the engine judges."""
         own: dict[str, Any] = {**options.known(when, ScheduleOptions)}
         args, kwargs = own.pop("args", ()), own.pop("kwargs", {})
         self.checked(own.pop("options", {}))
-        options.check_arguments("schedule", own)
         if self.signature is not None:  # values wait until all types are known
             self.signature.bind(tuple(args), kwargs)
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from jqmaster.cluster.opening import Opened
 from jqmaster.connection import plainly
-from jqmaster.connection.blocking import listening
 from jqmaster.connection.endpoint import endpoint_of
-from jqmaster.engine.ended import ENDED, LOOK_EVERY_S, glance
+from jqmaster.connection.subscriptions import listened
+from jqmaster.engine.ended import ENDED, glance
 from jqmaster.engine.engine import Operations, pack
 from jqmaster.engine.options import NewJob
 from jqmaster.engine.replies import Enqueued
@@ -90,16 +91,20 @@ class RedisTransport(Transport):
     async def _listen(self, job_id: str, until: float) -> str | None:
         """As `Ended.wait`, for one who blocks."""
         state = await self._look(job_id)
+        if state is None or state in ENDED:
+            return state
         engine = self._opened.engine_of(job_id)
-        async with listening(endpoint_of(engine.redis), f"{engine.namespace}:ended") as messages:
-            while state not in ENDED and state is not None and (left_s := until - time.monotonic()) > 0:
-                message = await messages.get(min(left_s, LOOK_EVERY_S))
+        heard = listened(endpoint_of(engine.redis), f"{engine.namespace}:ended", until)
+        async with contextlib.aclosing(heard):
+            async for message in heard:
                 if message is None:
                     state = await self._look(job_id)
                 elif message.startswith(job_id.encode() + b" "):
                     state = message.partition(b" ")[2].decode()
+                if state is None or state in ENDED:
+                    return state
         # Nobody may be told that a job goes on which has ended, only because nothing was heard of it.
-        return state if state in ENDED else await self._look(job_id)
+        return await self._look(job_id)
 
     async def _look(self, job_id: str) -> str | None:
         [state] = await self.engine.raw("watch", job_id)

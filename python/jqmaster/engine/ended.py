@@ -6,14 +6,13 @@ import asyncio
 import contextlib
 import itertools
 from collections.abc import Coroutine
-from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeVar
 
 import msgpack
 import redis.asyncio as redis_asyncio
 
 from jqmaster.connection.endpoint import endpoint_of
-from jqmaster.connection.subscriptions import Messages, Subscriptions
+from jqmaster.connection.subscriptions import Subscriptions
 from jqmaster.connection.together import Together
 from jqmaster.engine import packform
 from jqmaster.engine.engine import Engine
@@ -67,15 +66,10 @@ class Ended:
         finally:
             self._leave(job_id, alarm)
 
-    def of_job(self, job_id: str) -> AbstractAsyncContextManager[Messages]:
-        """What is published of a tracked job. None among it: look how it stands, something may be missed."""
-        return self.subscriptions.listen(f"{self._engine.namespace}:job:{job_id}")
-
     def drain(self) -> None:
-        """Answer everybody at once with the state as it is, and whoever comes later too. Who follows a job looks."""
+        """Answer everybody at once with the state as it is, and whoever comes later too."""
         self._stopped = True
         self._alarm_all()
-        self.subscriptions.tell_all()
 
     async def stop(self) -> None:
         """`drain`, and close the subscription; bounded by `STOP_TIMEOUT_S`."""

@@ -48,8 +48,6 @@ class Master:
     draining: asyncio.Event = field(default_factory=asyncio.Event)
     meters: Meters = field(default_factory=Meters)
     metrics_queues: int = 100
-    streams: int = 0
-    most_streams: int = 10_000
     enqueuing: Coalescer = field(init=False)
 
     def __post_init__(self) -> None:

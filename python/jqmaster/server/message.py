@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -49,15 +49,11 @@ class Request:
 
 @dataclass(slots=True)
 class Reply:
-    """A handler's answer. `body` is one MessagePack value, or bytes of `content_type` when that is given.
-
-    `stream` goes out piece by piece instead of `body`; it is closed when the client goes away.
-    """
+    """A handler's answer. `body` is one MessagePack value, or bytes of `content_type` when that is given."""
 
     status: int = 200
     body: bytes = b""
     content_type: str = ""
-    stream: AsyncGenerator[bytes, None] | None = None
     headers: Sequence[tuple[bytes, bytes]] = ()
 
 

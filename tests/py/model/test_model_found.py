@@ -1,10 +1,8 @@
 """What long runs of the model test came upon, as short as it gets: engine and model must agree."""
 
-from driving.playing import bring, run
+import pytest
 
-
-def pick(driver, **fields):
-    return run(driver, "pick", worker="w", queues="*", **fields)
+from driving.playing import advance, bring, enqueue, finish, pick, run
 
 
 def failed_and_running(driver):
@@ -65,4 +63,62 @@ def test_a_key_is_kept_for_the_job_that_ended_last_though_it_came_first(driver):
     run(driver, "clock", delta_ms=90_000_000)
     run(driver, "tick")
     bring(driver, "last", {"unique": "u"})
+    run(driver, "check")
+
+
+# ---- several things in one sweep, to jobs that wait for others ----
+
+
+@pytest.mark.parametrize("settings", [{}, {"events_max": 100}, {"events_max": 100, "error_max": 0}], ids=str)
+@pytest.mark.parametrize("delay", [0, 5])
+def test_what_is_free_and_expires_in_the_same_sweep(driver, settings, delay):
+    run(driver, "config", set=settings)
+    first = enqueue(driver, 1)
+    pick(driver)
+    enqueue(driver, 1, depends=[*first], expires_in=1, delay=delay, track=True)
+    finish(driver, first)
+    advance(driver, 2)
+    assert pick(driver)[1:] == []
+    run(driver, "check")
+
+
+KEPT = [{}, {"cancelled_max": 0}, {"error_max": 0}, {"cancelled_max": 0, "error_max": 0, "events_max": 100}]
+
+
+@pytest.mark.parametrize("settings", KEPT, ids=str)
+def test_what_is_to_be_cancelled_and_fails_in_the_same_sweep(driver, settings):
+    run(driver, "config", set=settings)
+    late = enqueue(driver, 1, expires_in=1)
+    advance(driver, 1)
+    first = enqueue(driver, 1)
+    second = enqueue(driver, 1, depends=[*first])
+    last = enqueue(driver, 1, depends=[*second, *late], if_failed="fail")
+    run(driver, "cancel", ids=first, dependents="cancel")
+    assert pick(driver)[1:] == []
+    run(driver, "get", ids=last)
+    run(driver, "check")
+
+
+def test_what_expires_behind_one_that_came_too_late_to_be_cancelled(driver):
+    run(driver, "config", set={"cancelled_max": 1, "error_max": 0})
+    first = enqueue(driver, 1)
+    run(driver, "cancel", ids=first, dependents="cancel")
+    second = enqueue(driver, 1, depends=[*first])
+    last = enqueue(driver, 1, depends=[*second], expires_in=1)
+    advance(driver, 2)
+    assert pick(driver)[1:] == []
+    assert run(driver, "get", ids=last) == [None]
+    run(driver, "check")
+
+
+def test_what_may_be_cancelled_and_fails_with_another_in_the_same_sweep(driver):
+    lost, first = enqueue(driver, 1), enqueue(driver, 1)
+    pick(driver)
+    failing = enqueue(driver, 1, depends=[*lost], if_failed="fail")
+    last = enqueue(driver, 1, depends=[*first, *failing], if_failed="fail")
+    finish(driver, first)
+    finish(driver, lost, type="failure", should_retry=False)
+    run(driver, "cancel", ids=first, dependents="cancel")
+    assert pick(driver)[1:] == []
+    run(driver, "get", ids=last)
     run(driver, "check")

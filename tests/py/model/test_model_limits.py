@@ -2,7 +2,7 @@
 
 import pytest
 
-from driving.playing import LANES, advance, constrain, enqueue, pick, pick_all, push, values
+from driving.playing import MANY, advance, constrain, enqueue, pick, pick_all, push, values
 
 
 @pytest.mark.parametrize("change", [
@@ -12,9 +12,9 @@ from driving.playing import LANES, advance, constrain, enqueue, pick, pick_all, 
 ], ids=str)  # fmt: skip
 def test_a_change_applies_to_all_that_wait(driver, change):
     constrain(driver, by="argument.c", concurrency=1)
-    push(driver, values(LANES, d=0))
-    assert len(pick_all(driver)[0]) == LANES
-    push(driver, [{"c": n, "d": n % 2} for n in range(LANES) for _ in range(2)])
+    push(driver, values(MANY, d=0))
+    assert len(pick_all(driver)[0]) == MANY
+    push(driver, [{"c": n, "d": n % 2} for n in range(MANY) for _ in range(2)])
     assert pick_all(driver)[0] == []
     if change is None:
         driver.run(["unconstrain", {"id": "k"}, 0])
@@ -24,7 +24,7 @@ def test_a_change_applies_to_all_that_wait(driver, change):
     pick_all(driver)
     advance(driver, 5)
     pick_all(driver)
-    running = [job.id for job in driver.model.jobs.values() if job.status == "running"][:LANES]
+    running = [job.id for job in driver.model.jobs.values() if job.status == "running"][:MANY]
     driver.run(["cancel", {"ids": running[:1]}, 0])
     driver.run(["cancel", {"ids": running[1:]}, 0])
     pick_all(driver)

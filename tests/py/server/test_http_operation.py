@@ -180,7 +180,7 @@ async def lonely(fresh_server: RedisServer, namespace: str) -> Any:
     async with connect(fresh_server.url) as client:
         await install(client, namespace, builtin(), make_current=True)
         engine = Engine(client, namespace, recreate=True)
-        waiting, ended = Waiting(engine, client), Ended(engine, client)
+        waiting, ended = Waiting(engine), Ended(engine, client)
         master = Master(engine, waiting, ended, Pokes())
         yield Api(App(master), master), fresh_server
         await waiting.stop()

@@ -16,7 +16,6 @@ from jqmaster.server.http.routes import ROUTES
 
 METHODS = ("get", "post", "put", "patch", "delete")
 # Their answers have one form, and some go on without end.
-STREAMS = {"/job/{id}/events"}
 
 
 @pytest.mark.parametrize("name", ["master", "worker"])

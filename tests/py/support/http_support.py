@@ -267,7 +267,7 @@ class Pokes:
 @asynccontextmanager
 async def mastering(engine: Engine, **more: Any) -> AsyncIterator[Master]:
     """A master that dispatches nothing."""
-    parts = Waiting(engine, engine.redis), Ended(engine, engine.redis)
+    parts = Waiting(engine), Ended(engine, engine.redis)
     yield Master(engine, *parts, Pokes(), **more)
     for part in parts:
         await part.stop()

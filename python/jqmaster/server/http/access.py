@@ -7,8 +7,7 @@ that create keys of this API, and those of sessions, which browsers have instead
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from collections.abc import Mapping
 from typing import Any
 
 from jqmaster.engine import packform, secret
@@ -76,17 +75,6 @@ def _too_fast(message: str, wait_s: float) -> HttpError:
 
 def _unknown(message: str, asks: bytes) -> HttpError:
     return HttpError(401, "UNAUTHORIZED", message, more=((b"www-authenticate", asks),))
-
-
-async def while_known(
-    master: Master, who: Identity, stream: AsyncGenerator[bytes, None]
-) -> AsyncGenerator[bytes, None]:
-    """A stream that ends when the key it was asked for with is no longer good."""
-    async with aclosing(stream):
-        async for piece in stream:
-            if master.keyring is not None and who.key_id and not master.keyring.holds(who):
-                return
-            yield piece
 
 
 # -- handlers ---------------------------------------------------------------------------------------

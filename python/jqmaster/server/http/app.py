@@ -39,7 +39,6 @@ _ORIGIN = re.compile(r"\A\w+://[^/]*")
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 _ONLY_HTTPS = (b"strict-transport-security", b"max-age=31536000")
 _END = {"type": "http.response.body", "body": b"", "more_body": False}
-log = logging.getLogger("jqmaster.http")
 
 
 @dataclass
@@ -127,7 +126,7 @@ class _Exchange:
         self._scope, self._receive, self._send = scope, receive, send
         self._route, params = routes.find(scope["method"], scope["path"])
         self._request = Request(scope, dict(scope["headers"]), params)
-        self._started: float | None = None
+        self._started = time.perf_counter()
         self.counted = 0
 
     async def serve(self) -> None:
@@ -151,7 +150,7 @@ class _Exchange:
         if body is None:
             return
         request.body = body
-        self._started = time.perf_counter()
+        self._started = time.perf_counter()  # not how long a client took to send it
         responding = routes.respond(master, route, request)
         if route.may_wait and b"timeout" in (body if "/call" not in route.path else self._scope["query_string"]):
             reply = await unless(self._receive(), responding)
@@ -206,17 +205,8 @@ class _Exchange:
     # -- the answer -------------------------------------------------------------------------------
 
     async def _answer(self, reply: Reply) -> None:
-        """Send a reply; of a stream what comes, until the client has left."""
         await self._begin(reply)
-        if reply.stream is None:
-            await self._send(_END if self._scope["method"] == "HEAD" else {**_END, "body": reply.body})
-            return
-        self._master.streams += 1
-        try:
-            await unless(self._receive(), self._pump(reply.stream))
-        finally:
-            self._master.streams -= 1
-            await reply.stream.aclose()
+        await self._send(_END if self._scope["method"] == "HEAD" else {**_END, "body": reply.body})
 
     async def _answer_and_close(self, reply: Reply) -> None:
         """Answer a request whose body has not been read to its end."""
@@ -232,21 +222,12 @@ class _Exchange:
         finally:
             rest.cancel()
 
-    async def _pump(self, stream: Any) -> None:
-        try:
-            async for piece in stream:
-                await self._send({"type": "http.response.body", "body": piece, "more_body": True})
-        except Exception as error:
-            # The answer has no end then, by which the client knows.
-            log.warning("%s broke off: %s", self._scope["path"], error)
-            return
-        await self._send(_END)
-
     async def _begin(self, reply: Reply, *more: tuple[bytes, bytes]) -> None:
-        await self._pass_on({"type": "http.response.start", "status": reply.status, "headers": [*reply.headers, *more]})
+        headers = [*reply.headers, *more, *self._note(reply.status)]
+        await self._send({"type": "http.response.start", "status": reply.status, "headers": headers})
 
     async def _pass_on(self, message: Any) -> None:
-        """Send a message; the head of an answer with what all answers have."""
+        """Send what a page answers, its head with what all answers have."""
         if message["type"] == "http.response.start":
             message = {**message, "headers": [*message["headers"], *self._note(message["status"])]}
         await self._send(message)
@@ -254,7 +235,7 @@ class _Exchange:
     def _note(self, status: int) -> list[tuple[bytes, bytes]]:
         """Count and log the answer; its further headers."""
         request, route, scope = self._request, self._route, self._scope
-        seconds = None if self._started is None else time.perf_counter() - self._started
+        seconds = time.perf_counter() - self._started
         # Anything can be sent as a method, and each would be a series of its own.
         method = route.method if route else scope["method"] if scope["method"] in _METHODS else "OTHER"
         self._master.meters.request(method, route.path if route else "", status, seconds)
@@ -263,7 +244,7 @@ class _Exchange:
             worker = request.headers.get(b"worker-id")
             pairs = {
                 "id": request_id.decode("ascii"), "method": scope["method"], "path": scope["path"], "status": status,
-                "ms": None if seconds is None else round(seconds * 1000, 3),
+                "ms": round(seconds * 1000, 3),
                 "worker": None if worker is None else worker.decode("utf-8", "replace"),
                 "key": request.who.key_id, "who": request.who.name if request.who.key_id else None,
             }  # fmt: skip

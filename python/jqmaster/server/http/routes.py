@@ -18,21 +18,19 @@ from jqmaster.server.http import about, access, following, metrics
 from jqmaster.server.http.calls import Call
 from jqmaster.server.http.own import Handler
 from jqmaster.server.http.translate import Translation, no_such_job
-from jqmaster.server.http_error import HttpError, busy, from_engine, internal, invalid
+from jqmaster.server.http_error import HttpError, from_engine, internal, invalid
 from jqmaster.server.master import Master
 from jqmaster.server.message import JSON, Reply, Request, media_type, read_query, reply_type
 
-# The first read begins a result's time; of a job that is followed or waited for more is published.
-_WRITING = ("result", "job_events", "poll_job")
-# For servers in between, which should pass each piece on at once.
-_UNBUFFERED = (b"cache-control", b"no-store")
+# The first read begins a result's time; of a job that is waited for more is published.
+_WRITING = ("result", "poll_job")
 # Of what a browser may show, or keep. Programs that take MessagePack do neither.
-_FOR_BROWSERS = (_UNBUFFERED, (b"x-content-type-options", b"nosniff"))
+_FOR_BROWSERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 logger = logging.getLogger("jqmaster.http")
 
 OWN = (
     access.who, access.log_in, access.log_out, access.create_key, following.enqueue_one, following.get_job,
-    following.poll_job, following.job_events, about.alive, about.health, about.openapi, about.worker_openapi,
+    following.poll_job, about.alive, about.health, about.openapi, about.worker_openapi,
     metrics.metrics,
 )  # fmt: skip
 """Requests that are more than one call of a script, or none."""
@@ -50,7 +48,6 @@ class Route:
         _, body = operation.stand(route)
         # Whether its content type is checked and JSON is turned into MessagePack; else a body is ignored.
         self.takes_body = is_call or bool(body)
-        self.goes_on = not is_call and operation.replies[0].type == "events"
         # Nobody must be given jobs who has gone away while they waited.
         self.may_wait = operation.name == "pick"
         # Whether a browser may send it for a page of another site.
@@ -129,8 +126,6 @@ async def respond(master: Master, route: Route, request: Request) -> Reply:
             request.query = read_query(query, route.query)
         if request.params:
             request.params = {name: _decoded(name, value) for name, value in request.params.items()}
-        if route.goes_on and master.streams >= master.most_streams:
-            raise busy(f"{master.streams} streams")
         try:
             if request.who.queues is not None and not route.is_free:
                 raise HttpError(403, "FORBIDDEN", "this key is bound to queues: this concerns all of them")
@@ -139,8 +134,6 @@ async def respond(master: Master, route: Route, request: Request) -> Reply:
             if route.path.startswith("/job/{id}") and error.code == "INVALID" and error.path in ("id", "ids[0]"):
                 raise no_such_job(request.params["id"]) from None  # what is no id is of no job
             raise from_engine(error, request.rename(error.path) if error.path else None) from error
-        if reply.stream is not None and request.who.key_id:
-            reply.stream = access.while_known(master, request.who, reply.stream)
         return on_wire(reply, content_type)
     except HttpError as error:
         if error.status >= 500:
@@ -161,9 +154,7 @@ def _decoded(name: str, value: str) -> str:
 def on_wire(reply: Reply, content_type: str) -> Reply:
     """A reply as it goes out, with all that its headers say of it."""
     headers: list[tuple[bytes, bytes]] = []
-    if reply.stream is not None:
-        headers = [(b"content-type", (reply.content_type or MSGPACK).encode("ascii")), _UNBUFFERED]
-    elif reply.status != 204:
+    if reply.status != 204:
         if not reply.content_type and content_type == JSON:
             reply.body = jsonform.to_json(reply.body)
         kind = reply.content_type or content_type

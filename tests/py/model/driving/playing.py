@@ -16,17 +16,28 @@ def bring(driver, label, *specs):
     return [f"job:{label}.{number}" for number in range(len(specs))]
 
 
+pushed = itertools.count()
+
+
+def push(driver, arguments, **spec):
+    """Enqueues a job for each argument; gives their names."""
+    label = f"pushed-{next(pushed)}"
+    jobs = [[{"name": "many"} | spec, pack_argument(argument)] for argument in arguments]
+    run(driver, "enqueue", label, options=None, jobs=jobs)
+    return [f"job:{label}.{number}" for number in range(len(jobs))]
+
+
 def enqueue(driver, count, **spec):
-    return bring(driver, "many", *[spec] * count)
+    return push(driver, [None] * count, **spec)
 
 
-def pick(driver, count=1000, queues="*", worker="w"):
-    return driver.run(["pick", {"worker": worker, "queues": queues, "count": count}, 0])
+def pick(driver, count=1000, queues="*", worker="w", **more):
+    return run(driver, "pick", worker=worker, queues=queues, count=count, **more)
 
 
 def finish(driver, jobs, **outcome):
     outcomes = [[{"id": job, "token": 1, "type": "success"} | outcome, b"\xc0"] for job in jobs]
-    driver.run(["finish", {"worker": "w", "outcomes": outcomes}, 0])
+    run(driver, "finish", worker="w", outcomes=outcomes)
 
 
 def advance(driver, seconds):
@@ -45,23 +56,7 @@ def pick_until_all_is_done(driver, queues, count=200):
 
 
 # Of what a call does a hundred of: two calls full, and a part of one.
-MANY = LANES = 250
-
-pushed = itertools.count()
-
-
-def push(driver, arguments, **spec):
-    """Enqueues a job for each argument; gives their names."""
-    names = []
-    for first in range(0, len(arguments), 1000):
-        label = f"pushed-{next(pushed)}"
-        some = arguments[first : first + 1000]
-        jobs = [[{"name": "many"} | spec, pack_argument(argument)] for argument in some]
-        driver.run(["enqueue", {"options": None, "jobs": jobs}, label])
-        names += [f"job:{label}.{number}" for number in range(len(some))]
-        if len(some) >= LANES:  # ids have room for 1024 in a millisecond
-            driver.run(["clock", {"delta_ms": 1}, 0])
-    return names
+MANY = 250
 
 
 def values(count, **more):
@@ -82,7 +77,3 @@ def pick_all(driver, **fields):
         calls += 1
         assert calls < 200
     return found, calls
-
-
-def blocked(driver, *depends, **spec):
-    return push(driver, [None], depends=list(depends), **spec)

@@ -4,14 +4,19 @@ import random
 
 import msgpack
 
-from driving.random_access import API_KEYS, AccessGenerator
 from driving.random_limits import WEIGHTS as CONSTRAINT_WEIGHTS
 from driving.random_limits import ConstraintGenerator
-from driving.random_more import MoreGenerator
-from driving.random_picks import NAMES, PRIORITIES, PickGenerator
+from driving.random_more import API_KEYS, MoreGenerator
 from driving.random_plain import PlainGenerator
 from jqmaster.manifest.manifest import operations
 from model.common import WEBHOOKS
+
+NAMES = ["a", "b", "mail.jp", "mail.de", "a b é"]
+PRIORITIES = [0] * 8 + [1, 1, -1, -5, 7, 2**31 - 1, -(2**31)]
+CHANNELS = {
+    "all": {"queues": "*"}, "mail": {"queues": "mail.*"}, "a": {"queues": "a"}, "two": {"queues": ["mail.jp", "b"]},
+    "some": {"queues": "*", "without": ["a", "mail.de"]}, "one": {"queues": "b", "without": ["b"]},
+}  # fmt: skip
 
 QUEUES = ["a", "b", "mail.jp", "mail.de", "mail.us", "z[0-9]?"]
 ENTRIES = [*QUEUES, *QUEUES, *("*", "mail.*") * 2, "*.de", "m*l.*", "a*", "nowhere", "z[0-9]?*", "*a*"]
@@ -43,7 +48,7 @@ REPEATABLE = {
 } - {"enqueue", "watch"}  # fmt: skip
 
 
-class Generator(ConstraintGenerator, MoreGenerator, PickGenerator, AccessGenerator, PlainGenerator):
+class Generator(ConstraintGenerator, MoreGenerator, PlainGenerator):
     """Makes operations that suit the state of a driver's model, so that most of them do something."""
 
     def __init__(self, seed, driver):
@@ -179,6 +184,39 @@ class Generator(ConstraintGenerator, MoreGenerator, PickGenerator, AccessGenerat
         if "delay" not in spec and self.chance(0.08):
             spec["run_at"] = self.driver.model.now // 1000 + self.rng.choice((-1000, -1, 0, 1, 2.5, 500))
         return spec
+
+    def pick(self):
+        return {"worker": self.anyone(), **self.pick_spec()}
+
+    def wake(self):
+        """Somebody asleep takes the marker of his channel, if it is set, and picks."""
+        channels = self.driver.model.sleepers.channels
+        channels = {name: channels[name] for name in (*CHANNELS, "push") if name in channels and channels[name].up_ms}
+        if not channels:
+            return {"on": "all", "pick": self.pick()}
+        name = self.rng.choice(list(channels))
+        who = self.rng.choice(list(channels[name].up_ms))
+        wait = {"on": name, "ms": self.rng.choice((1000, 60000))}
+        label = self.label(who, "worker") if who.startswith("w0") else who
+        if name == "push":
+            return {"on": name, "assign": {"master": who, "wait": wait}}
+        return {"on": name, "pick": {"worker": label, **CHANNELS[name], "wait": wait}}
+
+    def pick_spec(self):
+        fields = {"queues": self.entries()} | self.some_of({
+            "count": (0.7, (1, 2, 3, 5, 5, 40, 300 if self.is_crowded else 2)),
+            "order": (0.4, ("priority", "ordered", "round_robin")),
+        })  # fmt: skip
+        if self.chance(0.15):
+            fields["without"] = self.rng.sample(NAMES, self.rng.choice((1, 2, 4)))
+        if self.chance(0.25):
+            fields["request"] = self.token()
+        if self.chance(0.35):
+            channel = self.rng.choice(list(CHANNELS))
+            wait = {"on": channel, "ms": self.rng.choice((1, 1000, 1000, 5000, 60000))}
+            fields = {name: value for name, value in fields.items() if name != "without"} | CHANNELS[channel]
+            fields["wait"] = wait
+        return fields
 
     def outcome(self, label, token):
         outcome = {"id": label, "token": token, "type": "success" if self.chance(0.6) else "failure"}

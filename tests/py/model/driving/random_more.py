@@ -1,14 +1,18 @@
 """Random operations for the model test beyond a job's own life: unique keys, dependencies, what follows, finding,
-schedules, statistics, events, requests to workers, settings of queues. Few keys, tags and groups: they collide."""
+schedules, statistics, events, requests to workers, settings of queues, keys of the API, webhooks. Few keys, tags and
+groups: they collide."""
 
 import os
 
-from kinds import KINDS
-
-from driving.random_access import URLS
+from jqmaster.manifest.types import PLAIN
 from model.cron import ZONES
 from model.life import PASSED
+from model.matcher import pack as pack_matcher
 
+ROLES = ["viewer", "pusher", "worker", "operator", "admin"]
+API_KEYS = ["00000000000a", "00000000000b", "ffffffffffff"]
+WEBHOOK_IDS = ["w1", "w2", "w é", "notify"]
+URLS = ["http://127.0.0.1:9/in", "https://hooks.example/x?y=1"]
 UNIQUE = ["u1", "u1", "u2", "u é"]
 TAGS = ["t1", "t2", "x", "é y"]
 GROUPS = ["g1", "g2", "other", "timeout"]
@@ -23,6 +27,9 @@ MATCHERS = [
     {"any": [{"queue": "a"}, {"argument.to.k.1": 2}]},
 ]  # fmt: skip
 STATES = ["queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled", "skipped"]
+
+# Of fields that mean nothing to the engine, by type.
+VALUES = {"map<text>": ({"tenant": "é"}, {"traceparent": "00-ab", "empty": ""}), "name": ("x", "é y")}
 
 # What a sequence may use, and how often each operation comes then.
 FEATURES = {
@@ -83,7 +90,7 @@ class MoreGenerator:
         if self.has("depends", 0.35) and spec.get("if_exists") != "latest":
             spec["depends"] = self.dependencies(before)
             if self.chance(0.7):
-                spec["if_failed"] = self.rng.choice(self.policies)
+                spec["if_failed"] = self.rng.choice(("wait", "fail", "run", "only", "only"))
                 if spec["if_failed"] == "only" and self.chance(0.7):  # of several one fails, mostly
                     spec["depends"] = [self.job("running", "done", "queued", "error", "skipped")[0]]
         some = {
@@ -91,7 +98,7 @@ class MoreGenerator:
             "max_lapses": ("limits", 0.3, (0, 1, 3, 2**31 - 1)), "track": ("events", 0.15, (True, True, True, False)),
         }  # fmt: skip
         of_features = {name: more for name, (feature, *more) in some.items() if feature in self.features}
-        passed = {name: (0.1, KINDS[field.kind].good) for name, field in PASSED.items()}
+        passed = {name: (0.1, VALUES.get(field.type) or (PLAIN[field.type].example,)) for name, field in PASSED.items()}
         spec |= self.some_of(of_features | passed)
         if self.features & {"finding", "following"} and self.chance(0.3):
             spec["tags"] = self.tags_of_job()
@@ -236,6 +243,22 @@ class MoreGenerator:
         if own and self.chance(0.5):
             fields["unset"] = [self.rng.choice(own)]
             fields.get("set", {}).pop(fields["unset"][0], None)
+        return fields
+
+    def grant(self):
+        fields = {"id": self.rng.choice(API_KEYS), "digest": self.rng.choice("aaab") * 64}
+        fields |= {"name": self.rng.choice(("x", "y é")), "roles": self.rng.sample(ROLES, self.rng.randint(1, 5))}
+        more = {"queues": (0.4, [["mail.*", "a"]]), "ttl": (0.4, (1, 0.5 + 60, 1e10)), "rate": (0.4, [0.5])}
+        return fields | self.some_of(more)
+
+    def subscribe(self):
+        fields = {"id": self.rng.choice(WEBHOOK_IDS), "match": b""}
+        if fields["id"] != "notify":
+            fields |= {"url": self.rng.choice(URLS), "match": pack_matcher(self.matcher())}
+            if self.chance(0.6):
+                fields["on"] = self.rng.sample(["done", "error", "cancelled", "skipped"], self.rng.randint(1, 4))
+        if self.chance(0.4):
+            fields["secrets"] = ["whsec_" + self.rng.choice("AB") * 32] * self.rng.randint(1, 2)
         return fields
 
     def more_moments(self):

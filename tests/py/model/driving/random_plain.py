@@ -1,8 +1,7 @@
 """Operations of which nothing is said but what their heads say, and here from what to choose each argument."""
 
-from driving.random_access import API_KEYS, WEBHOOK_IDS
 from driving.random_limits import IDS
-from driving.random_more import FEATURES, SCHEDULES, STATES, UNIQUE
+from driving.random_more import API_KEYS, FEATURES, SCHEDULES, STATES, UNIQUE, WEBHOOK_IDS
 from jqmaster.manifest.manifest import operations
 
 # By argument, or by operation and argument: values, or what gives one.

@@ -26,17 +26,30 @@ class Key:
 class Arrival(Part):
     def __init__(self, model):
         super().__init__(model)
+        self.most_ms = 0  # that an id may say, beside now
+        self.taken_over_ms = None  # since when nobody gave an id
         self.least_id = 0  # that there could be next when the operation began
         self.next_id = 0  # and when it is over: not in order, an end may be looked at after what came later
         self.last_id = ""
         self.keys = {}  # unique key -> Key
 
     def created(self, id):
-        """When that was made whose id this is. Ids of jobs and workers are in one order."""
+        """The moment in an id, of a job or a worker: now; but ids stay in order when another server took over."""
         number = int(id[:14], 16)
+        if self.taken_over_ms is not None:
+            self.least_id = max(self.least_id, self.taken_over_ms << 10) + (1 << 26)
+            self.most_ms = max(self.most_ms, self.now) + (2 << 16)
+            self.taken_over_ms = None
         expect(number >= self.least_id, "an id that was given before, or may have been", id)
         self.next_id = max(self.next_id, number + 1)
-        return self.now
+        created_ms = number >> 10
+        expect(self.now <= created_ms <= max(self.now, self.most_ms), "created_ms", created_ms, self.now, self.most_ms)
+        return created_ms
+
+    def take_over(self):
+        """Another server does, which knows nothing of the last ids that were given: it leaves out 65 seconds."""
+        if self.taken_over_ms is None:  # who gave no ids in between is not noticed
+            self.taken_over_ms = self.now
 
     def transition(self, job, was, event=None):
         key = self.keys.get(job.unique)

@@ -213,8 +213,8 @@ class Links(Part):
         if job.if_failed == "only" and self.needs.skips(job, doc):
             return None
         job.ready_ms = doc.get("ready_ms")
-        most = max(self.now, job.may_start_ms)
-        expect(job.ready_ms is None or job.created_ms <= job.ready_ms <= most, "ready_ms", job, doc)
+        least, most = min(job.created_ms, self.now), max(self.now, job.may_start_ms)
+        expect(job.ready_ms is None or least <= job.ready_ms <= most, "ready_ms", job, doc)
         job.waits_for = set()
         self.life.requeue(job, job.may_start_ms)
 
