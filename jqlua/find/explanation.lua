@@ -28,7 +28,7 @@ local MOST_WAITED_FOR = 100
 --- whether another job must end, too}
 local function constraints_of(job, queue)
   local found = {}
-  for _, entry in ipairs(placement.units(job, queue, nil, false)[job_units.ENTRIES]) do
+  for _, entry in ipairs(placement.units(job, queue)[job_units.ENTRIES]) do
     local definition = constraints.load_number(entry[job_units.NUMBER])
     if definition then
       local limit, key = limitrecord.load(definition.n), keyrecord.load_named(entry[job_units.NAME], definition.n)
