@@ -11,6 +11,7 @@ local jobs = require "jqlua.job.jobs"
 local jobpath = require "jqlua.values.jobpath"
 local matcher = require "jqlua.limits.matcher"
 local memory = require "jqlua.base.memory"
+local limitrecord = require "jqlua.limits.limitrecord"
 local loaded = require "jqlua.limits.loaded"
 local job_units = require "jqlua.limits.job_units"
 
@@ -34,13 +35,6 @@ function M.load(id)
   return raw and cmsgpack.unpack(raw) or nil
 end
 
----@return table? definition
-function M.load_number(number)
-  local id = call("HGET", keys.CONSTRAINT_NUMBERS, number)
-  local definition = id and M.load(id)
-  return definition and definition.n == number and definition or nil
-end
-
 --- All definitions, in no order.
 ---@return table[]
 function M.all()
@@ -55,13 +49,13 @@ end
 function M.save(definition)
   call("HSET", keys.CONSTRAINTS, definition.i, cmsgpack.pack(definition))
   call("ZADD", keys.CONSTRAINT_IDS, 0, definition.i)
-  call("HSET", keys.CONSTRAINT_NUMBERS, definition.n, definition.i)
+  limitrecord.set(definition)
 end
 
 function M.delete(definition)
   call("HDEL", keys.CONSTRAINTS, definition.i)
   call("ZREM", keys.CONSTRAINT_IDS, definition.i)
-  call("HDEL", keys.CONSTRAINT_NUMBERS, definition.n)
+  limitrecord.delete(definition.n)
 end
 
 --- The facts of a job that matchers test. The argument is read only when needed.
@@ -203,19 +197,13 @@ function M.matching(queue_name, name)
   return list
 end
 
----@param definition table
----@return number conditions to test
-function M.weight(definition)
-  return matcher.weight(definition.m)
-end
-
 --- How many conditions must be tested for a job.
 ---@param list table[] definitions that may match
 local function weight_of(list)
   if not list.weight then
     list.weight = 0
     for _, definition in ipairs(list) do
-      list.weight = list.weight + M.weight(definition)
+      list.weight = list.weight + matcher.weight(definition.m)
     end
   end
   return list.weight
