@@ -15,20 +15,18 @@ local alerts = require "jqlua.alerts.alerts"
 local arguments = require "jqlua.base.arguments"
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
-local constraint_alerts = require "jqlua.alerts.constraint_alerts"
-local failure_alerts = require "jqlua.alerts.failure_alerts"
 local keys = require "jqlua.base.keys"
+local other_alerts = require "jqlua.alerts.other_alerts"
 local queue_alerts = require "jqlua.alerts.queue_alerts"
-local worker_alerts = require "jqlua.alerts.worker_alerts"
 
 local AT_ONCE = 200
 
 -- What is looked at, in this order. A cursor is the letter of a part, and the name that was looked at last.
 local PARTS = {
   { "q", keys.QUEUE_NAMES, queue_alerts.check },
-  { "c", keys.CONSTRAINT_IDS, constraint_alerts.check },
-  { "w", keys.WORKER_IDS, worker_alerts.check },
-  { "f", keys.FAILED_GROUPS, failure_alerts.check },
+  { "c", keys.CONSTRAINT_IDS, other_alerts.check_constraint },
+  { "w", keys.WORKER_IDS, other_alerts.check_worker },
+  { "f", keys.FAILED_GROUPS, other_alerts.check_failures },
 }
 
 --- Looks at all of a part behind a name, as far as the budget goes.
@@ -57,7 +55,7 @@ end
 check.refuse(cursor ~= "" and not cursor:find("^[qcwf]")
   and check.problem("cursor", "a cursor as the last reply gave it, or empty text", cursor))
 if cursor == "" then
-  alerts.check_sweeps()
+  other_alerts.check_sweeps()
 end
 local onward = ""
 for _, part in ipairs(PARTS) do

@@ -54,16 +54,10 @@ else
   end
 end
 constraints.save(new)
-local limit = limitrecord.load(new.n)
-local is_changed = not limit or old.c ~= new.c or old.l ~= new.l
-if is_changed then
-  local running = limit and limit.running or 0
-  limitrecord.set(new.n, {
-    concurrency = new.c or 0, rate = new.l or 0, period_ms = new.p and math.ceil(new.p * 1000) or 0,
-    running = running,
-  })
-end
-if old and (is_changed or not is_same) then
+limitrecord.set(new.n, {
+  concurrency = new.c or 0, rate = new.l or 0, period_ms = new.p and math.ceil(new.p * 1000) or 0,
+})
+if old and (not is_same or old.c ~= new.c or old.l ~= new.l) then
   rollout.begin(old.n)
 end
 meta.save_constraints()

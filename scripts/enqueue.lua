@@ -13,7 +13,7 @@ local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local creation = require "jqlua.life.creation"
-local enqueueing = require "jqlua.life.enqueueing"
+local fields = require "jqlua.base.fields"
 local constraints = require "jqlua.limits.constraints"
 local jobs = require "jqlua.job.jobs"
 local jobspec = require "jqlua.job.jobspec"
@@ -26,7 +26,10 @@ local transition = require "jqlua.life.transition"
 local MOST_JOBS = 1000
 local first, token = #ARGV % 2 + 1, nil
 if first == 2 then
-  token = enqueueing.parse_options(ARGV[1])
+  local options = check.map(ARGV[1])
+  check.refuse(not options and check.not_a_map("options", ARGV[1]))
+  fields.check(options, { request = { "token" } }, "options")
+  token = options.request
 end
 local count = (#ARGV - first + 1) / 2
 check.refuse((count < 1 or count > MOST_JOBS)
@@ -48,7 +51,7 @@ for i = 1, count do
 end
 
 local raws = meta.open(unpack(wanted))
-local digest = token and enqueueing.digest()
+local digest = token and request.digest()
 local remembered = token and request.recall("e", token)
 if remembered then
   check.refuse(remembered.digest ~= digest and "CONFLICT request: this token was used with other arguments")
@@ -60,7 +63,7 @@ for i = 1, queue_count do
   is_checked = is_checked or queue[queues.MAX_WAITING] > 0
 end
 if is_checked then
-  enqueueing.check_queues(new_jobs)
+  creation.check_room(new_jobs)
 end
 if count > 1 and meta.state[meta.VERSION] > 0 then
   constraints.check_asked(new_jobs, "jobs")

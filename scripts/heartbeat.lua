@@ -51,7 +51,7 @@ for i, pair in ipairs(spec.jobs) do
     end
     answers[i] = is_over and "LOST" or left_ms
   else
-    answers[i] = job and attempts.how_ended(job, pair[2]) == jobs.TAKEN and "CANCELLED" or "LOST"
+    answers[i] = job and attempts.stale_answer(job, pair[2], "") or "LOST"
   end
 end
 if is_registered then

@@ -15,7 +15,6 @@
 local arguments = require "jqlua.base.arguments"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
-local release = require "jqlua.life.release"
 local jobs = require "jqlua.job.jobs"
 local held_jobs = require "jqlua.life.held_jobs"
 local transition = require "jqlua.life.transition"
@@ -32,7 +31,7 @@ if why ~= "unknown" then
   local until_ms = meta.state[meta.NOW_MS] + math.max(1, math.ceil(retry_after * 1000))
   workers.rest(spec.worker, record, why, until_ms)
 end
-local answers = release.all(spec.jobs, 0, why == "unknown" and function(job)
+local answers = held_jobs.release(spec.jobs, 0, why == "unknown" and function(job)
   workers.refuse_name(spec.worker, record, job[jobs.NAME])
 end or nil, nil, spec.message)
 workers.took(spec.worker)

@@ -18,13 +18,12 @@
 local arguments = require "jqlua.base.arguments"
 local held_jobs = require "jqlua.life.held_jobs"
 local holding = require "jqlua.limits.holding"
-local release = require "jqlua.life.release"
 local transition = require "jqlua.life.transition"
 
 local spec = arguments.spec(HEAD)
 held_jobs.check(spec.jobs, 1)
 local holds = spec.hold and holding.parse(spec.hold)
-local answers = release.all(spec.jobs, spec.delay or 0, nil, holds and function(job)
+local answers = held_jobs.release(spec.jobs, spec.delay or 0, nil, holds and function(job)
   holding.close(job, holds)
 end or nil, spec.message)
 transition.commit()

@@ -38,7 +38,7 @@ local function state_of(id, record, held)
     return "quiet"
   elseif not record.u then
     return "pulling"
-  elseif redis.call("ZSCORE", keys.RESTING, id) then
+  elseif workers.is_resting(id) then
     return record.w
   end
   return held >= record.m and "full" or "ready"

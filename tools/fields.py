@@ -5,27 +5,30 @@ from __future__ import annotations
 
 import json
 import re
-import textwrap
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import fields_code as code
 import yaml
-from fields_code import TOLD, sentence, told_apart
-from kinds import JOB_ID, KINDS, filled, schema_of
+from fields_code import TOLD, sentence
+from openapi import schema as schema_of
 
 from jqmaster.manifest.fields import FIELDS, Field
+from jqmaster.manifest.types import type_of
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = "python/jqmaster/ui/static/fields.js"
 
 QUEUE = {"$ref": "#/components/schemas/QueueOfJob"}
 TAGS, DEPENDS = (next(field for field in FIELDS if field.name == name) for name in ("tags", "depends"))
-OF_A_WORKER = {
-    "Name": {"type": "string", "minLength": 1, "maxLength": 255},
-    "JobId": {"type": "string", "pattern": "^[0-9a-f]{14}([0-9a-f]{2})?$"},
-}
+UNITS = {"seconds": "Seconds", "moment": "Unix seconds"}
+# What a form asks for by type, and with which control.
+CONTROLS = {
+    "integer": ("integer", "number"), "number": ("number", "number"), "seconds": ("seconds", "number"),
+    "moment": ("moment", "datetime"), "flag": ("boolean", "select"), "choice": ("choice", "select"),
+    "list": ("names", "list"), "map": ("texts", "json"),
+}  # fmt: skip
 
 
 def sentences(*texts: str) -> str:
@@ -37,22 +40,22 @@ def sentences(*texts: str) -> str:
 
 def described(field: Field) -> str:
     more = "" if field.protocol.startswith("See") else re.sub(r" \(see .*\)\)", "", field.protocol)
-    words = [f"`{word.name}`: {word.meaning}" for word in field.words]
-    return sentences(KINDS[field.kind].unit, field.meaning, more, *words)
+    words = [f"`{name}`: {word.meaning}" for name, word in zip(field.of.words, field.words, strict=True)]
+    return sentences(UNITS.get(field.type, ""), field.meaning, more, *words)
 
 
 def shape(field: Field, *, is_sent: bool) -> dict[str, Any]:
     """The type of a field in a request, or in a job's document."""
     if field.name == "queue":
         return QUEUE
-    made: dict[str, Any] = schema_of(field)
-    return made if is_sent or field.kind != "jobs" else made | {"items": JOB_ID}
+    of = field.of if is_sent or field != DEPENDS else type_of("set<job>")
+    return schema_of(of, field.least, field.most)
 
 
 def schema(field: Field, *, is_sent: bool) -> dict[str, Any]:
     made = shape(field, is_sent=is_sent) | {"description": described(field)}
     if is_sent and field.words:
-        made["default"] = field.words[0].name
+        made["default"] = field.of.words[0]
     elif is_sent and field.default is not None:
         made["default"] = field.default
     return made
@@ -87,13 +90,7 @@ def told() -> dict[str, Any]:
 
 
 def told_worker() -> dict[str, Any]:
-    def resolved(node: Any) -> Any:
-        if isinstance(node, dict):
-            own = OF_A_WORKER[node["$ref"].rsplit("/")[-1]] if "$ref" in node else {}
-            return own | {key: resolved(value) for key, value in node.items() if key != "$ref"}
-        return [resolved(one) for one in node] if isinstance(node, list) else node
-
-    return {field.name: resolved(schema(field, is_sent=False)) for field in TOLD}
+    return {field.name: schema(field, is_sent=False) for field in TOLD}
 
 
 class Plain(yaml.SafeDumper):
@@ -119,49 +116,26 @@ def as_yaml(properties: dict[str, Any], indent: str = " " * 8) -> str:
     return text
 
 
-# -- tables ---------------------------------------------------------------------------------------
-
-
-def protocol_type(field: Field) -> str:
-    words = ", ".join(f"`{word.name}`" + (" (default)" if not i else "") for i, word in enumerate(field.words))
-    kind = "text of 1 to 255 bytes, required" if field.name == "name" else filled(KINDS[field.kind].told, field, words)
-    usual = f"; {field.usual}" if field.usual and not field.words else ""
-    return kind + usual + (f"; with `{field.needs}`" if field.needs else "")
-
-
-def listed(chosen: Callable[[Field], bool]) -> str:
-    return ", ".join(f"`{field.name}`" for field in FIELDS if chosen(field))
-
-
-def protocol_list() -> str:
-    rows = [f"- `{one.name}` ({protocol_type(one)}): {told_apart(one.meaning, one.protocol)}" for one in FIELDS]
-    prose = (
-        f"A job's document (`get`) does not show {listed(lambda one: not one.shown)}. "
-        f"Its worker is told {listed(lambda one: one.told)}. `change` takes {listed(lambda one: one.changed)}."
-    )
-    lines = (textwrap.fill(row, 100, subsequent_indent="  ", break_on_hyphens=False) for row in rows)
-    return "\n".join([*lines, "", *textwrap.wrap(prose, 100), ""])
-
-
 # -- the web UI -----------------------------------------------------------------------------------
 
 
 def control(field: Field) -> dict[str, Any]:
     """A field of the form, as of forms.js, and what else pages need to know of it."""
-    made: dict[str, Any] = {"name": field.name, "label": field.label, "kind": field.kind}
-    if type_ := KINDS[field.kind].control:
+    kind, type_ = CONTROLS.get(field.of.name or field.of.kind, ("name", ""))
+    made: dict[str, Any] = {"name": field.name, "label": field.label, "kind": kind}
+    if type_:
         made["type"] = type_
-    if field.kind == "seconds":
+    if kind == "seconds":
         made["unit"] = field.unit or "s"
-    if field.kind == "texts":
+    if kind == "texts":
         made["rows"] = 2
     if field.hint:
         made["hint"] = field.hint
-    if field.kind == "boolean":
+    if kind == "boolean":
         made["options"] = [["", "usual"], ["1", "yes"]]
     if field.words:
-        (_, first, _), *others = field.words
-        made["options"] = [["", f"{first} (usual)"], *([word.name, word.label] for word in others)]
+        first, *others = ([name, word.label] for name, word in zip(field.of.words, field.words, strict=True))
+        made["options"] = [["", f"{first[1]} (usual)"], *others]
     if field.default is not None:
         made["usual"] = field.default
     return made | ({"again": True} if field.again else {})

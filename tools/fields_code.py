@@ -7,9 +7,11 @@ import json
 import re
 import textwrap
 
-from kinds import KINDS, filled
+from stubs import annotation
 
-from jqmaster.manifest.fields import FIELDS, Field
+from jqmaster.manifest.fields import FIELDS
+from jqmaster.manifest.heads import lua_field
+from jqmaster.manifest.types import PLAIN, Type
 
 RARE = [field for field in FIELDS if field.rare]
 TOLD = [field for field in RARE if field.told]
@@ -29,18 +31,10 @@ def told_apart(*texts: str) -> str:
 # -- Lua ------------------------------------------------------------------------------------------
 
 
-def lua_field(field: Field) -> str:
-    """As jqlua/base/fields.lua has them."""
-    words = " ".join(word.name for word in field.words)
-    made = '{ "queue" }' if field.name == "queue" else filled(KINDS[field.kind].lua, field, words)
-    required = made.replace(" }", ", required = true }") if field.name == "name" else made
-    return f"  {field.name} = {required},\n"
-
-
 def lua_fields() -> str:
     """Those that every job has, and those that stand in a record's options."""
-    usual = "".join(lua_field(field) for field in FIELDS if not field.rare)
-    return f"M.FIELDS = {{\n{usual}}}\nM.OPTIONS = {{\n{''.join(map(lua_field, RARE))}}}\n"
+    usual, rare = ("".join(f"  {lua_field(one)},\n" for one in FIELDS if one.rare == is_rare) for is_rare in (0, 1))
+    return f"M.FIELDS = {{\n{usual}}}\nM.OPTIONS = {{\n{rare}}}\n"
 
 
 def lua_told() -> str:
@@ -49,13 +43,6 @@ def lua_told() -> str:
 
 
 # -- Python ---------------------------------------------------------------------------------------
-
-
-def annotation(field: Field) -> str:
-    """What the library takes for a field."""
-    words = ", ".join(json.dumps(word.name) for word in field.words)
-    special = {"unique": "str | bool | Callable[..., str]"}
-    return special.get(field.name, filled(KINDS[field.kind].python, field, words)) + " | None"
 
 
 def _member(name: str, kind: str, told: str) -> str:
@@ -69,15 +56,18 @@ def options() -> str:
     for field in FIELDS[1:]:
         usual = field.python_default or field.usual
         told = told_apart(field.meaning + (f"; default: {usual}" if usual else ""), field.python)
-        members.append(_member(field.name, annotation(field), re.sub(r"\[(.*?)\]\(.*?\)", r"docs/\1", told)))
+        kind = "str | bool | Callable[..., str]" if field.name == "unique" else annotation(field.of).replace("'", '"')
+        members.append(_member(field.name, f"{kind} | None", re.sub(r"\[(.*?)\]\(.*?\)", r"docs/\1", told)))
     return "".join(members)
+
+
+def of_job(of: Type) -> str:
+    """What a worker's `Job` has of a field that it need not have."""
+    special = {"list": "tuple[str, ...] = ()", "map": "Mapping[str, str] = {}"}
+    return special.get(of.kind) or f"{PLAIN[of.name].python} | None = None"
 
 
 def members_of_job() -> str:
     """Members of the library's `Job` that few jobs have."""
-    return "".join(
-        _member(field.name, kind if "=" in kind else f"{kind} | None = None", told)
-        for field in TOLD
-        for kind in [KINDS[field.kind].job or KINDS[field.kind].python]
-        for told in [told_apart(field.meaning, field.python)]
-    )
+    told = {field: told_apart(field.meaning, field.python) for field in TOLD}
+    return "".join(_member(field.name, of_job(field.of), text) for field, text in told.items())

@@ -28,12 +28,12 @@ EXAMPLES: Mapping[str, Any] = HAND["components"]["examples"]
 Schema = dict[str, Any]
 
 MEDIA = {
-    "events": ["text/event-stream"], "records": ["application/octet-stream"], "yaml": ["application/yaml"],
+    "yaml": ["application/yaml"],
     "metrics": [
         "text/plain; version=0.0.4; charset=utf-8", "application/openmetrics-text; version=1.0.0; charset=utf-8",
     ],
 }  # fmt: skip
-SUCCESSES = {"enqueue_one": (201, 200), "job_events": (200, 204)}
+SUCCESSES = {"enqueue_one": (201, 200)}
 TRACED = ("enqueue", "enqueue_one", "finish")
 FLAG = {"type": "string", "enum": ["", "1", "true", "yes", "0", "false", "no"]}
 FAILURES = {
@@ -41,7 +41,6 @@ FAILURES = {
     401: ("Unauthorized", "A key is asked for, and there is none, or one that is not good.", ["UNAUTHORIZED"]),
     403: ("Forbidden", "The key may not do this; or a page of another site asks.", ["FORBIDDEN"]),
     404: ("NotFound", "There is nothing of this name or id.", ["NOTFOUND"]),
-    406: ("NotAcceptable", "The client takes none of the types there are.", ["NOTACCEPTABLE"]),
     408: ("Slow", "The time is up: of the body, or of what was waited for.", ["TIMEOUT"]),
     409: ("Conflict", "Its state does not allow it.", ["CONFLICT", "LOST", "CANCELLED"]),
     410: ("Gone", "It was there, and is not kept any more.", ["EXPIRED"]),
@@ -83,6 +82,7 @@ def schema(of: Type, least: float | None = None, most: float | None = None) -> S
         case "list" | "page":
             assert of.of is not None
             made = {"type": "array", "items": schema(of.of)} | ends(least, most, "Items")
+            made |= {"uniqueItems": True} if of.distinct else {}
             # One queue will do.
             return {"oneOf": [schema(of.of), made]} if of.of.name == "queue" else made
         case "map":
@@ -90,8 +90,6 @@ def schema(of: Type, least: float | None = None, most: float | None = None) -> S
             return {"type": "object", "additionalProperties": schema(of.of)} | ends(least, most, "Properties")
         case "members":
             return members({name: schema(member) for name, member in of.members})
-    if of.name == "events":
-        return {"type": "string", "contentMediaType": "application/json", "contentSchema": ref("Event")}
     if of.name == "states":
         return {"type": "array", "items": {"oneOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]}}
     made = dict(PLAIN[of.name].schema) if of.name in PLAIN else {}
@@ -208,8 +206,6 @@ def parameters(operation: Operation, route: Route) -> Iterator[dict[str, Any]]:
     if operation.name in TRACED:
         yield _header("traceparent", "W3C Trace Context, with `tracestate`: carried to the worker")
         yield _header("tracestate", "see `traceparent`")
-    if operation.replies[0].type == "events":
-        yield _header("Last-Event-ID", "the id of the last event that was seen")
 
 
 def _header(name: str, meaning: str) -> dict[str, Any]:
@@ -260,9 +256,7 @@ def _of_reply(operation: Operation, told: Reply) -> tuple[Schema | None, Any]:
             of = type_of("{job_ids: list<job>, created: list<flag>}")
         case "picked" | "finished":
             of = type_of(of.name.capitalize())
-        case "events":
-            return schema(of) | {"description": "Server-sent events, each with such data."}, None
-        case "records" | "yaml" | "metrics" | "result":
+        case "yaml" | "metrics" | "result":
             return {}, None
     if of.kind not in ("list", "page"):
         return schema(of), example(of)
@@ -283,11 +277,9 @@ def statuses(operation: Operation, route: Route) -> set[int]:
     kind = operation.replies[0].type
     if kind == "yaml":
         return {400, 500}
-    found |= {503} if route.path == "/alive" else {400, 503}
+    found |= {400, 503}
     if operation.roles != (ANYBODY,):
         found |= {401, 403, 429}
-    if kind not in MEDIA:
-        found.add(406)
     if route.path.startswith("/job/{"):
         found |= {404, 409}
     if body(operation, route):
@@ -304,7 +296,7 @@ def outcome(operation: Operation, status: int) -> str:
         return "Enqueued."
     if told.meaning and not told.meaning.startswith("with"):
         return sentence(told.meaning)
-    known = {"events": "A stream of events.", "states": "A state for each, in order.", "enqueued": "Enqueued."}
+    known = {"states": "A state for each, in order.", "enqueued": "Enqueued."}
     return known.get(told.of.name, "What there is.")
 
 
@@ -337,7 +329,7 @@ def described(operation: Operation, route: Route) -> dict[str, Any]:
 def call() -> dict[str, Any]:
     """`POST /call/{operation}`, which stands for many."""
     names = [name for name, one in operations().items() if one.roles != (SERVER,)]
-    every = sorted({400, 401, 403, 404, 406, 408, 409, 410, 413, 415, 429, 500, 503})
+    every = sorted({400, 401, 403, 404, 408, 409, 410, 413, 415, 429, 500, 503})
     argument = {"oneOf": [{"type": "string"}, {"type": "object", "required": ["$bin"], "properties": {"$bin": {}}}]}
     return {
         "operationId": "call",

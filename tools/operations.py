@@ -6,15 +6,16 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-import fields
 import openapi
 import stubs
+from fields_code import told_apart
 
 from jqmaster import __version__
 from jqmaster.manifest.contract import SERVER, Argument, Operation, Reply
+from jqmaster.manifest.fields import FIELDS, Field
 from jqmaster.manifest.manifest import operations, to_json
 from jqmaster.manifest.types import PLAIN
 
@@ -97,8 +98,24 @@ def types() -> str:
     return "## Types\n\n" + "\n".join(f"- `{name}`: {plain.meaning}" for name, plain in PLAIN.items()) + "\n"
 
 
+def field_of_job(one: Field) -> str:
+    usual = f"default: {one.default_text}" if one.default_text else f"`{one.usual}` by default" if one.words else ""
+    facts = "; ".join(filter(None, [usual, one.needs and f"with `{one.needs}`"]))
+    return filled(f"- {named(one)}: {told_apart(one.meaning, facts, one.protocol)}", "  ")
+
+
+def fields_that(what: Callable[[Field], bool]) -> str:
+    return ", ".join(f"`{one.name}`" for one in FIELDS if what(one))
+
+
 def new_job() -> str:
-    return f"## NewJob\n\nWhat a job can be told.\n\n{fields.protocol_list()}"
+    prose = (
+        f"A job's document (`get`) does not show {fields_that(lambda one: not one.shown)}. "
+        f"Its worker is told {fields_that(lambda one: one.told)}. "
+        f"`change` takes {fields_that(lambda one: one.changed)}."
+    )
+    rows = "\n".join(map(field_of_job, FIELDS))
+    return f"## NewJob\n\nWhat a job can be told.\n\n{rows}\n\n{filled(prose)}\n"
 
 
 def page() -> str:

@@ -1,6 +1,4 @@
--- Alerts: what is wrong now, each as a document with a sentence. What finds them are the modules beside this one, each
--- for things of one sort.
-local keys = require "jqlua.base.keys"
+-- Alerts: what is wrong now, each as a document with a sentence.
 local meta = require "jqlua.base.meta"
 
 local M = {}
@@ -8,32 +6,52 @@ local M = {}
 local NEW_MS = 3600000
 local MOST_JOBS = 999999
 
-M.PROBLEM = "problem" -- jobs do not run, or fail
-M.WARNING = "warning" -- somebody should look
-local LEVELS = { warning = 1, problem = 2 }
+local WARNING = 1 -- somebody should look
+local PROBLEM = 2 -- jobs do not run, or fail
+local LEVELS = { "warning", "problem" }
 
--- Within a level causes come before what follows from them.
-local KINDS = "unswept path hung unserved unknown_job failing new_failures stopped full worker_died unreachable late "
-  .. "lapsed blocked paused "
+-- Kind, level, what to do. Within a level causes come before what follows from them.
+local KINDS = {
+  { "unswept", PROBLEM, "Start a server or a worker." },
+  { "path", PROBLEM, "See the argument of one of them: the path has to lead to a value there." },
+  { "hung", PROBLEM, "Look at what it waits for; take its jobs from it, then restart it." },
+  { "unserved", PROBLEM, "Start a worker for it, or see whether its workers name another queue." },
+  { "unknown_job", PROBLEM, "Start a worker of a program that has it, or cancel them." },
+  { "failing", PROBLEM, "See what changed, such as a deploy; once that is mended, retry the failures." },
+  { "new_failures", PROBLEM, "See its newest jobs; once the cause is mended, retry them." },
+  { "stopped", PROBLEM, "See what its workers do, and their logs." },
+  { "full", PROBLEM, "Start more workers for it, or raise its max_waiting." },
+  { "worker_died", WARNING, "See its log and its host. Its jobs run again once their leases are over." },
+  { "unreachable", WARNING, "See whether it runs, and whether the servers' hosts can reach that address." },
+  { "late", PROBLEM, "Start more workers for it, give them more slots, or raise the limit that holds it." },
+  { "lapsed", WARNING,
+    "A worker died, hung or lost its network, or a job ran for its max_runtime: see the workers' logs." },
+  { "blocked", WARNING, "Retry it, or cancel what waits for it." },
+  { "paused", WARNING, "Resume it when its jobs may start." },
+}
 
 local found = {}
 
---- How much an alert matters: by its level, whether it is new, its kind, and how many jobs it concerns.
-local function weight_of(alert, jobs)
-  local since_ms = alert.since_ms
-  local is_new = since_ms and meta.state[meta.NOW_MS] - since_ms < NEW_MS
-  local rank = LEVELS[alert.level] * 2 + (is_new and 1 or 0)
-  return (rank * 1000 - KINDS:find(alert.kind .. " ", 1, true)) * (MOST_JOBS + 1) + math.min(jobs or 0, MOST_JOBS)
-end
-
 --- Reports what is wrong.
----@param alert table {kind, level, text, advice, since_ms?, values: numbers and names behind the text}; and what it is
---- about: queue, worker, constraint, job or group
----@param jobs? number that are concerned
-function M.add(alert, jobs)
-  alert.weight, alert.jobs = weight_of(alert, jobs), jobs
-  alert.values = next(alert.values or {}) and alert.values or nil
-  found[#found + 1] = alert
+---@param kind string
+---@param jobs number? how many are concerned
+---@param about table {since_ms?, is_minor?: it is a warning alone}; and what it is about: queue, worker, constraint,
+--- job or group
+---@param text string as of string.format, for what follows
+function M.add(kind, jobs, about, text, ...)
+  local place = 1
+  while KINDS[place][1] ~= kind do
+    place = place + 1
+  end
+  local level = about.is_minor and WARNING or KINDS[place][2]
+  local is_new = about.since_ms and meta.state[meta.NOW_MS] - about.since_ms < NEW_MS
+  -- How much it matters: its level, whether it is new, its kind, and how many jobs it concerns.
+  local weight = (level * 2 + (is_new and 1 or 0)) * 1000 - place
+  about.is_minor = nil
+  about.kind, about.level, about.jobs, about.advice = kind, LEVELS[level], jobs, KINDS[place][3]
+  about.weight = weight * (MOST_JOBS + 1) + math.min(jobs or 0, MOST_JOBS)
+  about.text = text:format(...)
+  found[#found + 1] = about
 end
 
 --- What was found in this call, the worst first.
@@ -47,22 +65,6 @@ function M.encode()
     encoded[i] = cmsgpack.pack(alert)
   end
   return encoded
-end
-
--- What is due is done within this time where anybody sweeps.
-local PATIENCE_MS = 10000
-
---- Whether anybody sweeps.
-function M.check_sweeps()
-  local late_ms = meta.state[meta.NOW_MS] - PATIENCE_MS
-  local first = redis.call("ZRANGEBYSCORE", keys.DUE, 1, late_ms, "WITHSCORES", "LIMIT", 0, 1)
-  if first[1] then
-    M.add({
-      kind = "unswept", level = M.PROBLEM, since_ms = tonumber(first[2]),
-      text = "Nothing sweeps: leases that ended, retries and schedules that are due are not seen to",
-      advice = "Start a server or a worker.",
-    })
-  end
 end
 
 return M

@@ -1,11 +1,11 @@
--- Alerts about a queue: why its jobs wait longer than usual, and what keeps it from taking more.
+-- Alerts about a queue: why its oldest ready job waits, what floods it, attempts that hang or fail, failed jobs that
+-- others wait for.
 local alerts = require "jqlua.alerts.alerts"
-local attempt_alerts = require "jqlua.alerts.attempt_alerts"
-local blocked_alerts = require "jqlua.alerts.blocked_alerts"
 local budget = require "jqlua.job.budget"
 local common_values = require "jqlua.find.common_values"
 local constraintdoc = require "jqlua.limits.constraintdoc"
 local jobs = require "jqlua.job.jobs"
+local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local oldest = require "jqlua.queue.oldest"
 local members = require "jqlua.queue.members"
@@ -13,137 +13,228 @@ local queues = require "jqlua.queue.queues"
 local queue_status = require "jqlua.find.queue_status"
 local settings = require "jqlua.settings.settings"
 local states = require "jqlua.job.states"
-local usual = require "jqlua.alerts.usual"
+local usual = require "jqlua.find.usual"
 local wording = require "jqlua.alerts.wording"
 
 local M = {}
 
-local TIMES = 2 -- as long as usual
-local CROWD = 50 -- waiting jobs, from which on it is looked for what they have in common
-local SAMPLE = 50
-local MOST = 0.6 -- of them, that have a value
-local MOST_BEFORE = 0.4 -- of the jobs before, that may have it as well
+local call = redis.call
 
-local function count(queue, ...)
+local function count(queue, letters)
   local sum = 0
-  for _, state in ipairs({ ... }) do
+  for state in letters:gmatch(".") do
     sum = sum + members.count(queue, state)
   end
   return sum
 end
 
---- What each value of the first or last jobs of a set is the value of: path -> value -> share.
-local function values_of(queue, set, is_newest)
-  local ids = members.ids(queue, set, SAMPLE, is_newest)
-  local counts = {}
+-- What floods a queue ------------------------------------------------------------------------------------------------
+
+local SAMPLE = 50 -- waiting jobs, from which on it is looked for what the newest have in common
+local MOST = 0.6 -- of them, that have a value
+local MOST_BEFORE = 0.4 -- of the jobs before, that may have it as well
+
+--- Counts the values of the first or last jobs of a set.
+---@return number jobs
+local function count_values(counts, queue, state, is_newest)
+  local ids = members.ids(queue, state, SAMPLE, is_newest)
   for _, id in ipairs(ids) do
     common_values.count(counts, id)
   end
-  return counts, #ids
+  return #ids
 end
 
---- What most of the waiting jobs have in common that those before had not: who floods the queue.
----@return string? path
----@return string? value in the form that names keys
----@return number? share
-local function flooding(queue)
-  local set = count(queue, states.IN_LANE) >= CROWD and states.IN_LANE or states.QUEUED
-  local counts, size = values_of(queue, set, true)
-  if size < SAMPLE then
+--- What most of the waiting jobs have in common that those before had not.
+---@return string? flood words of it
+local function flood_of(queue)
+  local state = members.count(queue, states.IN_LANE) >= SAMPLE and states.IN_LANE or states.QUEUED
+  local counts, before = {}, {}
+  if count_values(counts, queue, state, true) < SAMPLE then
     return nil
   end
-  local before, size_before = {}, 0
-  for _, state in ipairs({ states.DONE, states.KEPT }) do
-    local more, size_more = values_of(queue, state, false)
-    for value, times in pairs(more) do
-      before[value] = (before[value] or 0) + times
-    end
-    size_before = size_before + size_more
-  end
+  local size = count_values(before, queue, states.DONE) + count_values(before, queue, states.KEPT)
   for _, entry in ipairs(common_values.most(counts, SAMPLE)) do
-    local path, value, times = entry[1], entry[2], entry[3]
-    local was = before[struct.pack(">I2", #path) .. path .. value] or 0
-    if times < MOST * size then
-      return nil
-    elseif size_before > 0 and was <= MOST_BEFORE * size_before or size_before == 0 and times < size then
-      return path, value, times / size
+    local path, value, times = unpack(entry)
+    if times >= MOST * SAMPLE and common_values.times(before, path, value) <= MOST_BEFORE * size
+      and (size > 0 or times < SAMPLE) then -- what all have in common tells nothing without those before
+      local plain = tostring(cmsgpack.unpack(constraintdoc.value_blob(value)))
+      return string.format("%s of the newest have %s %s", wording.percent(times / SAMPLE), path,
+        wording.name(plain:sub(1, 60)))
     end
   end
 end
 
---- Names a value in a sentence.
-local function shown(value)
-  local plain = cmsgpack.unpack(constraintdoc.value_blob(value))
-  return wording.name(tostring(plain):sub(1, 60))
-end
+-- Jobs that wait -----------------------------------------------------------------------------------------------------
 
--- By why the oldest job waits: the kind of alert, what that is called, and what to do.
+-- By why the oldest job waits: the kind of alert, and what that is called.
 local CAUSES = {
-  constraint = { "late", "held by %s", "See whether the limit is meant to hold so many." },
-  ["no worker"] = { "unserved", "nobody serves it",
-    "Start a worker for it, or see whether its workers name another queue." },
-  ["unknown job"] = { "unknown_job", "none of its workers knows jobs named %s",
-    "Start a worker of a program that has it, or cancel them." },
-  hung = { "stopped", "no attempt ends", "Its workers hang: see those first." },
-  stopped = { "stopped", "no attempt ends", "See what its workers do, and their logs." },
-  slow = { "late", "its workers are slower than its jobs come",
-    "Start more workers for it, or give them more slots." },
+  constraint = { "late", "held by %s" }, ["no worker"] = { "unserved", "nobody serves it" },
+  ["unknown job"] = { "unknown_job", "none of its workers knows jobs named %s" },
+  stopped = { "stopped", "no attempt ends" }, slow = { "late", "its workers are slower than its jobs come" },
 }
+local TIMES = 2 -- as long as usual
 
 local function check_wait(queue, queued, is_stuck)
-  local name, late_ms = queue[queues.NAME], settings.late_ms(queue)
+  local name, now = queue[queues.NAME], meta.state[meta.NOW_MS]
   local since_ms, job = oldest.since(queue)
-  local age_ms = since_ms and meta.state[meta.NOW_MS] - since_ms or 0
-  if age_ms < late_ms then
+  if not job or now - since_ms < settings.late_ms(queue) then
     return
   end
   local is_active = usual.recent(name).is_active
   local cause, held_by = queue_status.cause_of(queue, job, is_active)
-  if cause == "slow" then
-    cause = is_stuck and "hung" or is_active and "slow" or "stopped"
-  end
-  local kind, why, advice = unpack(CAUSES[cause])
+  local kind, why = unpack(CAUSES[cause == "slow" and (is_stuck or not is_active) and "stopped" or cause])
   local usual_ms = usual.of_queue(name).wait_ms
-  if kind == "late" and usual_ms and age_ms < TIMES * usual_ms then
+  if kind == "late" and usual_ms and now - since_ms < TIMES * usual_ms then
     return
   end
-  local path, value, share
-  if queued >= CROWD then
-    path, value, share = flooding(queue)
-  end
-  local text = string.format("Queue %s: %s, the first for %s%s; ", wording.name(name), wording.waiting(queued),
-    wording.span(age_ms), usual_ms and ", where 95 % wait at most " .. wording.span(usual_ms) or "")
-    .. why:format(held_by[1] and table.concat(held_by, ", ") or job and wording.name(job[jobs.NAME]))
-  if path then
-    text = string.format("%s; %s of the newest have %s %s", text, wording.percent(share), path, shown(value))
-  end
-  alerts.add({
-    kind = kind, level = held_by[1] and not path and alerts.WARNING or alerts.PROBLEM, queue = name,
-    since_ms = since_ms, constraint = held_by[1], text = text, advice = advice,
-    values = {
-      waits_ms = age_ms, usual_ms = usual_ms, queued = queued, path = path, value = path and shown(value),
-      share = share, name = kind == "unknown_job" and job[jobs.NAME] or nil,
-    },
-  }, queued)
+  local flood = queued >= SAMPLE and flood_of(queue)
+  local is_minor = held_by[1] and not flood
+  alerts.add(kind, queued, { queue = name, since_ms = since_ms, constraint = held_by[1], is_minor = is_minor },
+    "Queue %s: %s, the first for %s%s; %s%s", wording.name(name), wording.waiting(queued), wording.span(now - since_ms),
+    usual_ms and ", where 95 % wait at most " .. wording.span(usual_ms) or "",
+    why:format(held_by[1] and table.concat(held_by, ", ") or wording.name(job[jobs.NAME])),
+    flood and "; " .. flood or "")
 end
 
 local function check_settings(queue, queued)
-  local name = queue[queues.NAME]
+  local name, most = queue[queues.NAME], queue[queues.MAX_WAITING]
   if queue[queues.PAUSED] ~= 0 and queued > 0 then
-    alerts.add({
-      kind = "paused", level = alerts.WARNING, queue = name,
-      text = string.format("Queue %s is paused; %s", wording.name(name), wording.waiting(queued)),
-      advice = "Resume it when its jobs may start.", values = { queued = queued },
-    }, queued)
+    alerts.add("paused", queued, { queue = name }, "Queue %s is paused; %s", wording.name(name),
+      wording.waiting(queued))
   end
-  local most = queue[queues.MAX_WAITING]
-  local waiting = most > 0 and count(queue, states.WAITING:match("(.)(.)(.)(.)(.)")) or 0
+  local waiting = most > 0 and count(queue, states.WAITING) or 0
   if most > 0 and waiting >= most then
-    alerts.add({
-      kind = "full", level = alerts.PROBLEM, queue = name,
-      text = string.format("Queue %s is full: %s, and more are refused", wording.name(name), wording.waiting(waiting)),
-      advice = "Start more workers for it, or raise its max_waiting.", values = { max_waiting = most },
-    }, waiting)
+    alerts.add("full", waiting, { queue = name }, "Queue %s is full: %s, and more are refused", wording.name(name),
+      wording.waiting(waiting))
+  end
+end
+
+-- Attempts -----------------------------------------------------------------------------------------------------------
+
+local MOST_RUNNING = 100 -- that are looked at
+local HANGS = 20 -- times as long as usual
+local MOST_WORKERS = 3
+
+---@param attempts table {longest: job, count, run_ms: usual of that}
+local function add_hung(queue, attempts)
+  local job = attempts.longest
+  alerts.add("hung", attempts.count, {
+    queue = queue[queues.NAME], worker = job[jobs.WORKER], job = job[jobs.ID],
+    since_ms = job[jobs.STARTED_MS] + HANGS * attempts.run_ms,
+  }, "Worker %s hangs: %s of %s for %s, of which 95 %% take at most %s", wording.name(job[jobs.WORKER]),
+    attempts.count == 1 and "an attempt" or wording.count(attempts.count, "attempt"), wording.name(job[jobs.NAME]),
+    wording.span(meta.state[meta.NOW_MS] - job[jobs.STARTED_MS]), wording.span(attempts.run_ms))
+end
+
+--- Attempts that run for far longer than usual, though their leases are renewed.
+---@return boolean is_all whether all that were looked at are such
+local function check_hung(queue)
+  local now, late_ms = meta.state[meta.NOW_MS], settings.late_ms(queue)
+  local ids = members.ids(queue, states.RUNNING, MOST_RUNNING)
+  local by_worker, hanging, hung = {}, {}, 0
+  for _, id in ipairs(ids) do
+    local job = jobs.read(id)
+    budget.pay(budget.LOOK)
+    local age_ms = job and now - job[jobs.STARTED_MS] or 0
+    local run_ms = age_ms >= late_ms and usual.run_ms(queue[queues.NAME], job[jobs.NAME])
+    if run_ms and age_ms >= HANGS * run_ms then
+      local attempts = by_worker[job[jobs.WORKER]]
+      if not attempts then
+        attempts = { longest = job, count = 0, run_ms = run_ms }
+        by_worker[job[jobs.WORKER]], hanging[#hanging + 1] = attempts, attempts
+      elseif job[jobs.STARTED_MS] < attempts.longest[jobs.STARTED_MS] then
+        attempts.longest, attempts.run_ms = job, run_ms
+      end
+      attempts.count, hung = attempts.count + 1, hung + 1
+    end
+  end
+  table.sort(hanging, function(a, b)
+    return a.longest[jobs.STARTED_MS] < b.longest[jobs.STARTED_MS]
+  end)
+  for i = 1, math.min(#hanging, MOST_WORKERS) do
+    add_hung(queue, hanging[i])
+  end
+  return hung > 0 and hung == #ids
+end
+
+local FAILS = 5 -- failures in the last minutes
+local SHARE = 0.1 -- of attempts that failed
+local BAD_SHARE = 0.2
+local FAIL_TIMES = 3 -- as many as usual
+
+--- The newest failure's group.
+---@return string?
+local function newest_group(queue)
+  for _, state in ipairs({ states.RETRYING, states.ERROR }) do
+    local id = members.ids(queue, state, 1, true)[1]
+    local raw = id and call("GET", keys.EXTRA .. id)
+    local group = raw and cmsgpack.unpack(raw).g
+    if group then
+      return group
+    end
+  end
+end
+
+--- Attempts that failed or lapsed more than usual in the last minutes.
+local function check_failures(queue)
+  local name = queue[queues.NAME]
+  local recent = usual.recent().failures > 0 and usual.recent(name) or { failures = 0, ended = 0, lapsed = 0 }
+  local share = recent.failures / math.max(recent.ended, 1)
+  local usual_share = recent.failures >= FAILS and share >= SHARE and usual.of_queue(name).share
+  if usual_share ~= false and share >= FAIL_TIMES * (usual_share or 0) then
+    local group = newest_group(queue)
+    alerts.add("failing", recent.failures,
+      { queue = name, group = group, since_ms = recent.since_ms, is_minor = share < BAD_SHARE },
+      "Queue %s: %s of attempts failed in the last %d min%s%s", wording.name(name), wording.percent(share),
+      usual.MINUTES, usual_share and ", usually " .. wording.percent(usual_share) or "",
+      group and "; the newest with " .. wording.name(group) or "")
+  end
+  if recent.lapsed > 0 then
+    alerts.add("lapsed", recent.lapsed, { queue = name, since_ms = recent.since_ms },
+      "Queue %s: %s lapsed in the last %d min", wording.name(name), wording.count(recent.lapsed, "lease"),
+      usual.MINUTES)
+  end
+end
+
+-- Jobs that wait for one that failed ---------------------------------------------------------------------------------
+
+local MOST_BLOCKED = 20 -- of a queue, from whose chains the roots are found
+local DEPTH = 20
+local MOST_OTHERS = 5 -- of what a job waits for
+
+--- The ended job at the root of a chain.
+---@return table? job
+local function root_of(id, looked, depth)
+  for _, other_id in ipairs(depth > 0 and call("ZRANGE", keys.WAITS_FOR .. id, 0, MOST_OTHERS - 1) or {}) do
+    if not looked[other_id] then
+      looked[other_id] = true
+      local other = jobs.read(other_id)
+      budget.pay(budget.LOOK)
+      local state = other and other[jobs.STATE]
+      if state == states.ERROR or state == states.CANCELLED then
+        return other
+      end
+      local root = state == states.BLOCKED and root_of(other_id, looked, depth - 1)
+      if root then
+        return root
+      end
+    end
+  end
+end
+
+--- What was looked at is not looked at again, so that each root is named once.
+local function check_blocked(queue)
+  local looked = {}
+  for _, id in ipairs(call("ZRANGE", queues.key(queue, states.BLOCKED), 0, MOST_BLOCKED - 1)) do
+    local root = root_of(id, looked, DEPTH)
+    if root then
+      local waiting = call("ZCARD", keys.DEPENDENTS .. root[jobs.ID])
+      alerts.add("blocked", waiting,
+        { queue = root[jobs.QUEUE], job = root[jobs.ID], since_ms = root[jobs.ENDED_MS] },
+        "Job %s (%s) %s, and %s for it", root[jobs.ID], wording.name(root[jobs.NAME]),
+        root[jobs.STATE] == states.ERROR and "failed" or "was cancelled",
+        wording.waiting(waiting))
+    end
   end
 end
 
@@ -151,17 +242,17 @@ end
 ---@param name string
 function M.check(name)
   local queue = queues.load(name)
-  local queued, running = count(queue, states.QUEUED, states.IN_LANE), count(queue, states.RUNNING)
+  local queued = count(queue, states.QUEUED .. states.IN_LANE)
   check_settings(queue, queued)
-  local is_stuck = running > 0 and attempt_alerts.check_hung(queue)
+  local is_stuck = members.count(queue, states.RUNNING) > 0 and check_hung(queue)
   if queued > 0 and queue[queues.PAUSED] == 0 then
     check_wait(queue, queued, is_stuck)
   end
-  if count(queue, states.BLOCKED) > 0 then
-    blocked_alerts.check(queue)
+  if members.count(queue, states.BLOCKED) > 0 then
+    check_blocked(queue)
   end
-  if count(queue, states.RETRYING, states.ERROR) > 0 then
-    attempt_alerts.check_failures(queue)
+  if count(queue, states.RETRYING .. states.ERROR) > 0 then
+    check_failures(queue)
   end
   budget.pay(1)
 end

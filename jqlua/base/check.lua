@@ -150,15 +150,6 @@ function M.problem(path, expected, value)
   return "INVALID " .. path .. ": expected " .. expected .. ", got " .. M.show(value)
 end
 
---- Shows an invalid URL without what may be a password.
----@return string problem
-function M.problem_of_url(path, value)
-  if type(value) == "string" then
-    value = value:gsub("://[^/?#]*@", "://***@"):gsub("%?.*", "?***")
-  end
-  return M.problem(path, M.URL, value)
-end
-
 --- No such thing exists.
 ---@param kind string job, queue, ...
 ---@param name any shown unquoted if it is a valid name

@@ -16,9 +16,9 @@ M.ENDED = "e" -- a queue's kept results and old records
 M.PLACING = "v" -- a queue's jobs that are to be placed under other constraints (module life.placement)
 M.REVIEW = "E" -- all queues' old records, after the settings changed
 M.WORKERS = "W" -- registered workers whose heartbeats may be overdue
-M.RESTING = "B" -- workers to try again
+M.RESTING = "B" -- a busy or unreachable worker, until it is tried again: its id
 M.DEPENDENTS = "d" -- those of a job that ended: how, its id, and the last one handled
-M.UNIQUE = "U" -- unique keys that are kept after the end
+M.UNIQUE = "U" -- a unique key that is kept after the end, until it is free
 M.SCHEDULE = "c" -- the next moment of a schedule: its id
 M.KEYS = "O" -- keys of constraints that open by time (module limits.keyrecord)
 M.CONSTRAINTS = "p" -- keys of a changed or removed constraint: its number (module limits.rollout)
@@ -32,18 +32,35 @@ function M.move_timer()
   meta.set(meta.TIMER_MOVED, true)
 end
 
---- Records a moment for a kind, unless an earlier one is recorded.
----@param member string kind .. queue
----@param at_ms number
-function M.note(member, at_ms)
-  redis.call("ZADD", keys.DUE, "LT", at_ms, member)
+local function tell(at_ms)
   if at_ms < meta.state[meta.NEXT_DUE] then
     meta.set_due(at_ms)
   end
   M.move_timer()
 end
 
---- Sets the moment after a sweep of the kind.
+--- Records a moment for a kind, unless an earlier one is recorded.
+---@param member string kind .. queue
+---@param at_ms number
+function M.note(member, at_ms)
+  redis.call("ZADD", keys.DUE, "LT", at_ms, member)
+  tell(at_ms)
+end
+
+--- Records the moment of one thing, whatever was recorded.
+---@param member string kind .. its name
+---@param at_ms number
+function M.put(member, at_ms)
+  redis.call("ZADD", keys.DUE, at_ms, member)
+  tell(at_ms)
+end
+
+---@return number? at_ms that is recorded
+function M.at(member)
+  return tonumber(redis.call("ZSCORE", keys.DUE, member) or nil)
+end
+
+--- Sets the moment after a sweep of the kind, or forgets it.
 ---@param at_ms number meta.NONE when there is nothing left
 function M.set(member, at_ms)
   if at_ms == meta.NONE then

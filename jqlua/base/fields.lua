@@ -8,24 +8,44 @@ local check = require "jqlua.base.check"
 
 local M = {}
 
-local NUMBERS = {
-  integer = "an integer", number = "a number", seconds = "seconds", ms = "milliseconds", moment = "Unix seconds",
-  moment_ms = "ms since 1970",
-}
-local EXPECTED = {
-  flag = "true or false", message = "text", text = "text", token = "text of 1 to 200 bytes", map = "a map",
-  queue = check.QUEUE, job = check.ID, lease = check.TOKEN, secret = check.SECRET,
-  cursor = check.CURSOR, actor = check.SHORT_NAME,
-  reference = "a job id, or the index of an earlier job of this call",
-}
 local MOST = 1e10 -- of what has no range of its own
-local LATEST_MS = 1e15
-local MOST_TOKEN = 200
-local MOST_CURSOR = 1024
 
 local ENTRIES = {
   job = "job ids", name = "names", worker = "workers", reference = "job ids or indexes",
   secret = "secrets", token = "tokens", text = "texts",
+}
+
+local function is_text(value, least, most)
+  return type(value) == "string" and #value >= least and #value <= most
+end
+
+local function is_word(value, _, _, words)
+  return type(value) == "string" and value ~= "" and not value:find(" ", 1, true)
+    and (" " .. words .. " "):find(" " .. value .. " ", 1, true) ~= nil
+end
+
+-- By kind: the test of a value, what it is in errors, least and most of a field that does not say them. Entries of a
+-- list are tested one by one.
+local KINDS = {
+  name = { check.is_name, check.NAME }, worker = { check.is_name, check.NAME }, zone = { check.is_name, check.NAME },
+  queue = { check.is_queue, check.QUEUE }, actor = { check.is_short_name, check.SHORT_NAME },
+  job = { check.is_id, check.ID }, lease = { check.is_token, check.TOKEN },
+  secret = { check.is_secret, check.SECRET }, url = { check.is_url, check.URL },
+  integer = { check.is_integer, "an integer", 0, MOST }, number = { check.is_number, "a number", 0, MOST },
+  seconds = { check.is_number, "seconds", 0, MOST }, ms = { check.is_number, "milliseconds", 0, MOST },
+  moment = { check.is_number, "Unix seconds", 0, MOST }, moment_ms = { check.is_number, "ms since 1970", 0, 1e15 },
+  text = { is_text, "text", 0, math.huge }, message = { is_text, "text", 0, math.huge },
+  token = { is_text, "text of 1 to 200 bytes", 1, 200 }, cursor = { is_text, check.CURSOR, 0, 1024 },
+  list = { check.is_list, "a list", 0, MOST }, choice = { is_word },
+  flag = { function(value)
+    return type(value) == "boolean"
+  end, "true or false" },
+  map = { function(value)
+    return type(value) == "table"
+  end, "a map" },
+  reference = { function(value)
+    return check.is_id(value) or check.is_integer(value, 0, MOST)
+  end, "a job id, or the index of an earlier job of this call" },
 }
 
 --- Powers of ten from 10^9 on are easier to read as such.
@@ -34,79 +54,33 @@ local function number_text(number)
   return power and number == 10 ^ power and "10^" .. power or string.format("%.15g", number)
 end
 
---- How a text, a list or a number may be.
-local function range(least, most)
-  return number_text(least) .. " to " .. number_text(most)
-end
-
-local function is_word(value, words)
-  return type(value) == "string" and value ~= "" and not value:find(" ", 1, true)
-    and (" " .. words .. " "):find(" " .. value .. " ", 1, true) ~= nil
-end
-
 --- Whether a value is one of a field; entries of a list are not looked at.
 ---@return boolean
 function M.is_valid(value, field)
-  local kind, least, most = field[1], field[2], field[3]
-  if kind == "integer" then
-    return check.is_integer(value, least, most)
-  elseif kind == "seconds" or kind == "number" or kind == "moment" or kind == "ms" then
-    return check.is_number(value, least or 0, most or MOST)
-  elseif kind == "name" or kind == "worker" or kind == "zone" then
-    return check.is_name(value)
-  elseif kind == "flag" then
-    return type(value) == "boolean"
-  elseif kind == "queue" then
-    return check.is_queue(value)
-  elseif kind == "job" then
-    return check.is_id(value)
-  elseif kind == "reference" then
-    return check.is_id(value) or check.is_integer(value, 0, MOST)
-  elseif kind == "list" then
-    return check.is_list(value, least or 0, most or MOST)
-  elseif kind == "choice" then
-    return is_word(value, field.words)
-  elseif kind == "cursor" then
-    return type(value) == "string" and #value <= (most or MOST_CURSOR)
-  elseif kind == "text" or kind == "message" then
-    return type(value) == "string" and #value >= (least or 0) and #value <= (most or math.huge)
-  elseif kind == "token" then
-    return type(value) == "string" and #value > 0 and #value <= MOST_TOKEN
-  elseif kind == "lease" then
-    return check.is_token(value)
-  elseif kind == "url" then
-    return check.is_url(value)
-  elseif kind == "actor" then
-    return check.is_short_name(value)
-  elseif kind == "secret" then
-    return check.is_secret(value)
-  elseif kind == "moment_ms" then
-    return check.is_number(value, 0, LATEST_MS)
-  elseif kind == "map" then
-    return type(value) == "table"
-  end
-  return true
+  local kind = KINDS[field[1]]
+  return not kind or kind[1](value, field[2] or kind[3], field[3] or kind[4], field.words)
 end
 
 --- What a value of a field is, for errors.
 local function expected(field)
-  local kind, least, most = field[1], field[2], field[3]
-  if NUMBERS[kind] then
-    return NUMBERS[kind] .. " from " .. range(least or 0, most or kind == "moment_ms" and LATEST_MS or MOST)
-  elseif kind == "list" then
-    return "a list of " .. range(least, most) .. " " .. (ENTRIES[field.of] or "values")
-  elseif kind == "choice" then
+  local name, kind = field[1], KINDS[field[1]] or {}
+  local range = kind[3] and number_text(field[2] or kind[3]) .. " to " .. number_text(field[3] or kind[4])
+  if name == "list" then
+    return "a list of " .. range .. " " .. (ENTRIES[field.of] or "values")
+  elseif name == "choice" then
     return "one of " .. field.words:gsub(" ", ", ")
-  elseif kind == "text" and most then
-    return "text of " .. range(least or 0, most) .. " bytes"
+  elseif name == "text" and field[3] then
+    return "text of " .. range .. " bytes"
+  elseif range and kind[1] ~= is_text then
+    return kind[2] .. " from " .. range
   end
-  return EXPECTED[kind] or check.NAME
+  return kind[2] or check.NAME
 end
 
 --- Refuses the call for a value. What may be part of a secret is not shown.
 local function refuse(path, value, field)
-  if field[1] == "url" then
-    check.refuse(check.problem_of_url(path, value))
+  if field[1] == "url" and type(value) == "string" then
+    value = value:gsub("://[^/?#]*@", "://***@"):gsub("%?.*", "?***")
   elseif field.of == "secret" or field[1] == "secret" then
     check.refuse("INVALID " .. path .. ": expected " .. expected(field))
   end

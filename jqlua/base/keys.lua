@@ -38,7 +38,6 @@ M.WORKER_IDS = NAMESPACE .. ":worker-ids" -- zset, scores 0: ids of all workers 
 M.ALIVE = NAMESPACE .. ":alive" -- zset: worker id by its last sign of life
 M.LISTED = NAMESPACE .. ":listed" -- hash: worker that is not registered -> record (module workers.listed)
 M.LISTED_SEEN = NAMESPACE .. ":listed-seen" -- zset: these by their last sign of life
-M.RESTING = NAMESPACE .. ":resting" -- zset: busy and unreachable workers by when to try them again
 M.URLS = NAMESPACE .. ":urls" -- hash: url -> worker id
 M.HELD = NAMESPACE .. ":held:" -- + worker id, zset: jobs it runs, by start
 M.POOLS = NAMESPACE .. ":pools" -- hash: pool -> queues and refused names (module pick.pools)
@@ -70,7 +69,6 @@ M.IMPORT = NAMESPACE .. ":import" -- string: what is being imported, or was (mod
 
 -- Beyond a job's own life.
 M.UNIQUE = NAMESPACE .. ":unique:" -- + unique key, string: ids of the jobs whose it is, the latest first
-M.UNIQUE_KEPT = NAMESPACE .. ":unique-kept" -- zset: unique keys of ended jobs, until when
 M.WAITS_FOR = NAMESPACE .. ":waits-for:" -- + id, zset, scores 0: jobs it still waits for
 M.DEPENDENTS = NAMESPACE .. ":dependents:" -- + id, zset, scores 0: jobs that wait for it
 M.READERS = NAMESPACE .. ":readers:" -- + id, zset, scores 0: jobs that depend on it and have not ended

@@ -10,7 +10,7 @@ local server = require "jqlua.base.server"
 
 local M = {}
 
-M.SCHEMA = 7
+M.SCHEMA = 8
 M.FORMAT = ">I2I2BdI4I4c8"
 local SLEEPERS_OFFSET = 2
 M.FLAGS_OFFSET = 4

@@ -13,6 +13,16 @@ local M = {}
 local READ = 4096
 local MOST_VALUES = 20
 
+local function name_of(path, value)
+  return struct.pack(">I2", #path) .. path .. value
+end
+
+--- How often a value was counted.
+---@return number
+function M.times(counts, path, value)
+  return counts[name_of(path, value)] or 0
+end
+
 --- Counts the values of a map or a list, or one value.
 ---@param pos number where it begins
 ---@param depth number of maps in it that are opened, too
@@ -21,7 +31,7 @@ local function count_at(counts, blob, pos, path, depth)
   if not at then
     local value = msgpack.canonical(blob, pos)
     if value and #value <= constraints.LONGEST_VALUE + 1 then
-      tally.add(counts, struct.pack(">I2", #path) .. path .. value)
+      tally.add(counts, name_of(path, value))
     end
     return
   elseif depth < 0 then

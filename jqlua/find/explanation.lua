@@ -24,36 +24,25 @@ local call = redis.call
 local MOST_WAITED_FOR = 100
 
 --- The constraints of a waiting job.
----@return table[] each {definition, entry, limit, key, is_open, opens_ms: until when it is closed by time, or nil,
---- is_full: whether another job must end, too}
+---@return table[] each {id, blob: its document, is_open, opens_ms: until when it is closed by time, or nil, is_full:
+--- whether another job must end, too}
 local function constraints_of(job, queue)
   local found = {}
   for _, entry in ipairs(placement.units(job, queue, nil, false)[job_units.ENTRIES]) do
     local definition = constraints.load_number(entry[job_units.NUMBER])
     if definition then
       local limit, key = limitrecord.load(definition.n), keyrecord.load_named(entry[job_units.NAME], definition.n)
-      local opens_ms = room.opens_at(limit, key, rate.cost(limit, entry[job_units.COST]))
-      local is_full = room.is_full(limit, key)
+      local shown, is_full = constraintdoc.use_of(limit, key, entry[job_units.COST]), room.is_full(limit, key)
+      shown.id, shown.concurrency, shown.rate = definition.i, definition.c, constraintdoc.rate_of(definition)
+      shown.open = not is_full and not shown.opens_ms
+      shown.cost = definition.l and definition.kg and rate.cost(limit, entry[job_units.COST]) or nil
       found[#found + 1] = {
-        definition = definition, entry = entry, limit = limit, key = key, is_open = not is_full and not opens_ms,
-        opens_ms = opens_ms, is_full = is_full,
+        id = definition.i, is_open = shown.open, opens_ms = shown.opens_ms, is_full = is_full,
+        blob = documents.pack(shown, { by = constraintdoc.by_blob(definition, entry[job_units.VALUE]) }),
       }
     end
   end
   return found
-end
-
----@return string document
-local function encode_constraint(one)
-  local definition, key = one.definition, one.key
-  local shown = {
-    id = definition.i, running = key.in_use, open = one.is_open, concurrency = definition.c,
-    rate = constraintdoc.rate_of(definition), opens_ms = one.opens_ms,
-    starts = definition.l and rate.starts_in(one.limit, key) or nil,
-    cost = definition.l and definition.kg and rate.cost(one.limit, one.entry[job_units.COST]) or nil,
-    hold_ms = key.hold_ms > meta.state[meta.NOW_MS] and key.hold_ms or nil,
-  }
-  return documents.pack(shown, { by = constraintdoc.by_blob(definition, one.entry[job_units.VALUE]) })
 end
 
 --- How many jobs come before a job.
@@ -69,7 +58,7 @@ end
 function M.holders(job, queue)
   local ids = {}
   for _, one in ipairs(meta.state[meta.VERSION] > 0 and constraints_of(job, queue) or {}) do
-    ids[#ids + 1] = not one.is_open and one.definition.i or nil
+    ids[#ids + 1] = not one.is_open and one.id or nil
   end
   return ids
 end
@@ -84,7 +73,7 @@ local function add_waiting(shown, job)
   end
   shown.held = false
   for i, one in ipairs(constraints_of(job, queue)) do
-    blobs[i] = encode_constraint(one)
+    blobs[i] = one.blob
     shown.held = shown.held or not one.is_open
     start_ms = start_ms and not one.is_full and math.max(start_ms, one.opens_ms or 0) or nil
   end

@@ -15,39 +15,21 @@ local settingspec = require "jqlua.settings.settingspec"
 local states = require "jqlua.job.states"
 local buckets = require "jqlua.statistics.buckets"
 local statisticsdoc = require "jqlua.statistics.statisticsdoc"
+local usual = require "jqlua.find.usual"
 
 local M = {}
 
-local call = redis.call
-
-local MINUTE_MS = 60000
-
-local log = {} -- its `cells`, decoded once in a call
-
---- What happened in the last minutes, the current one included.
----@return table? recent nil if statistics are off
----@return boolean # whether an attempt ended in the current minute or the one before
-local function recent_of(name, minutes)
-  if not meta.state[meta.COUNTED] then
-    return nil, false
-  end
-  log.cells = log.cells or buckets.cells(call("GET", keys.LOG))
-  local now = meta.state[meta.NOW_MS]
-  local current = math.floor(now / MINUTE_MS)
-  local first, is_active = current - minutes + 1, false
-  local period = { by = "minute", queue = name, from_ms = first * MINUTE_MS, to_ms = (current + 1) * MINUTE_MS }
-  local shown, cell = {}, statisticsdoc.sum(period, log.cells, function(bucket, counts)
-    is_active = is_active or bucket >= current - 1 and counts[2] + counts[3] + counts[7] > 0
-  end)
-  local place = 0
-  for kind in buckets.KINDS:gmatch("%a+") do
-    place = place + 1
+--- What happened in the last minutes.
+---@param recent table of module find.usual
+---@return table shown
+local function shown_recent(recent)
+  local shown, cell = { span_ms = meta.state[meta.NOW_MS] - recent.from_ms }, recent.cell
+  for place, kind in ipairs(buckets.KINDS) do
     shown[kind] = cell[place]
   end
-  shown.span_ms = now - first * MINUTE_MS
   shown.wait = cell[buckets.WAIT] and statisticsdoc.distribution(cell[buckets.WAIT], true)
   shown.run = cell[buckets.RUN] and statisticsdoc.distribution(cell[buckets.RUN], true)
-  return shown, is_active
+  return shown
 end
 
 --- How long until no job is ready, at the present rate.
@@ -59,7 +41,7 @@ end
 
 --- Why the oldest ready job of a queue waits.
 ---@param first table? record of the job
----@param is_active boolean whether an attempt ended in this minute or the one before
+---@param is_active boolean? whether an attempt ended in this minute or the one before
 ---@return string cause constraint, unknown job (no worker of the queue knows its name), no worker or slow
 ---@return string[] held_by constraints
 function M.cause_of(queue, first, is_active)
@@ -81,13 +63,14 @@ end
 ---@param first table? record of its oldest ready job
 local function add_status(queue, shown, minutes, first)
   local name, since_ms = queue[queues.NAME], shown.oldest_ready_ms
-  local recent, is_active = recent_of(name, minutes)
+  local recent = meta.state[meta.COUNTED] and usual.recent(name, minutes) or nil
   shown.workers, shown.channels = served.counts(name)
-  shown.recent, shown.empties_ms = recent, recent and empties_in(shown, recent)
+  shown.recent = recent and shown_recent(recent)
+  shown.empties_ms = recent and empties_in(shown, shown.recent)
   if since_ms and shown.paused then
     shown.cause = "paused"
   elseif since_ms then
-    local cause, held_by = M.cause_of(queue, first, is_active)
+    local cause, held_by = M.cause_of(queue, first, recent and recent.is_active)
     if held_by[1] then
       shown.cause, shown.held_by = cause, held_by
     elseif meta.state[meta.NOW_MS] - since_ms >= settings.late_ms(queue) then

@@ -68,10 +68,10 @@ function M.start(job, holder, is_registered)
     end
     lease_ms = math.min(lease_ms, M.most_ms(job))
   end
-  transition.move(job, states.RUNNING, now + lease_ms, true)
   job[jobs.ATTEMPT], job[jobs.STARTED_MS] = job[jobs.ATTEMPT] + 1, now
   job[jobs.RANDOM], job[jobs.WORKER] = meta.random(), holder
   jobs.set(job, jobs.STARTED)
+  transition.move(job, states.RUNNING, now + lease_ms, true)
   if is_registered then
     hold(job, holder)
   end
@@ -89,7 +89,7 @@ end
 --- the number is still known.
 ---@param token string
 ---@return string? how
-function M.how_ended(job, token)
+local function how_ended(job, token)
   local is_last
   if job[jobs.STATE] == states.RUNNING then
     is_last = tonumber(token:match("^%d+")) == job[jobs.ATTEMPT] - 1
@@ -99,12 +99,25 @@ function M.how_ended(job, token)
   return is_last and job[jobs.HOW] or nil
 end
 
---- Whether the running attempt is this one.
----@param number number
----@param digits string of its token
----@return boolean
-function M.is_current(job, number, digits)
-  return job[jobs.STATE] == states.RUNNING and job[jobs.ATTEMPT] == number and job[jobs.RANDOM] == digits
+--- The answer to who says how an attempt ended that is not running.
+---@param job table?
+---@param hows string how it may have ended where the call is a repetition: letters of jobs.HOW
+---@return string answer
+function M.stale_answer(job, token, hows)
+  if not job then
+    return "NOTFOUND"
+  end
+  local how, state = how_ended(job, token), job[jobs.STATE]
+  if how == jobs.TAKEN then
+    return "CANCELLED"
+  elseif not how or not string.find(hows, how, 1, true) then
+    return "LOST"
+  elseif how == jobs.SUCCEEDED then
+    return "done"
+  elseif how == jobs.FAILED then
+    return state == states.ERROR and "error" or "retrying"
+  end
+  return (state == states.BLOCKED or state == states.SCHEDULED) and states.name(state) or "queued"
 end
 
 --- The running attempt succeeded.

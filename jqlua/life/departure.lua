@@ -2,6 +2,8 @@
 local keys = require "jqlua.base.keys"
 local budget = require "jqlua.job.budget"
 local batch = require "jqlua.base.batch"
+local due = require "jqlua.base.due"
+local meta = require "jqlua.base.meta"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local workers = require "jqlua.workers.workers"
@@ -63,7 +65,7 @@ function M.forget(id)
   workers.forget(id)
   call("ZREM", keys.WORKER_IDS, id)
   call("ZREM", keys.ALIVE, id)
-  call("ZREM", keys.RESTING, id)
+  due.set(due.RESTING .. id, meta.NONE)
   call("DEL", keys.HELD .. id)
 end
 

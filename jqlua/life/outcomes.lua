@@ -63,34 +63,13 @@ function M.parse(blob, more, i)
   return outcome
 end
 
---- The answer to an outcome of an attempt that is not running.
----@return string answer
-local function stale_answer(job, outcome)
-  if not job then
-    return "NOTFOUND"
-  end
-  local how = attempts.how_ended(job, outcome.token)
-  if how == jobs.TAKEN then
-    return "CANCELLED"
-  elseif how == jobs.SUCCEEDED and outcome.type == "success" then
-    return "done"
-  elseif how == jobs.MOVED_ON and outcome.type == "success" then
-    return job[jobs.STATE] == states.SCHEDULED and "scheduled" or "queued"
-  elseif how == jobs.WAITS and outcome.type == "success" then
-    local state = job[jobs.STATE]
-    return (state == states.BLOCKED or state == states.SCHEDULED) and states.name(state) or "queued"
-  elseif how == jobs.FAILED and (outcome.type == "failure" or outcome.resume) then
-    return job[jobs.STATE] == states.ERROR and "error" or "retrying"
-  end
-  return "LOST"
-end
-
 --- Applies an outcome, if the attempt still runs.
 ---@param job table?
 ---@return string|table answer state, or why not; with enqueue {state, id, created, ...}
 function M.apply(job, outcome)
   if not job or not attempts.is_running(job, outcome.token) then
-    return stale_answer(job, outcome)
+    return attempts.stale_answer(job, outcome.token, outcome.type == "failure" and jobs.FAILED
+      or jobs.SUCCEEDED .. jobs.MOVED_ON .. jobs.WAITS .. (outcome.resume and jobs.FAILED or ""))
   end
   if outcome.resume then
     return continuation.resume(job, outcome)

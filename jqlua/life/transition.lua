@@ -55,7 +55,8 @@ M.REVIEW_MS = 5000
 
 --- Rare fields: the expiry is dropped when the job starts or ends, the unique key and dependencies when it ends.
 local function leave_options(job, options, to, is_end)
-  if options.expires_ms and job[jobs.ATTEMPT] == 0 and (to == states.RUNNING or is_end) then
+  local number = job[jobs.ATTEMPT]
+  if options.expires_ms and (to == states.RUNNING and number == 1 or is_end and number == 0) then
     batch.remove(keys.EXPIRING .. job[jobs.QUEUE], job[jobs.ID])
   end
   if is_end and options.unique then

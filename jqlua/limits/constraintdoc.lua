@@ -119,22 +119,29 @@ function M.rate_of(definition, most)
   return definition.l and { limit = most or definition.l, period = definition.p }
 end
 
-local function opens_at(definition, limit, key)
-  local cost = type(definition.k) == "number" and definition.k or 1
-  return room.opens_at(limit, key, rate.cost(limit, cost))
+--- When a key opens for a start.
+---@param cost any of the start, where it is a number
+local function opens_at(limit, key, cost)
+  return room.opens_at(limit, key, rate.cost(limit, type(cost) == "number" and cost or 1))
+end
+
+--- What is in use of a key.
+---@return table shown {running, opens_ms?, starts?, hold_ms?}
+function M.use_of(limit, key, cost)
+  return {
+    running = key.in_use, starts = limit.rate > 0 and rate.starts_in(limit, key) or nil,
+    opens_ms = opens_at(limit, key, cost), hold_ms = key.hold_ms > meta.state[meta.NOW_MS] and key.hold_ms or nil,
+  }
 end
 
 --- The fields of one key.
 ---@param queues? table as of held_by
 ---@return table shown
 local function usage_of(definition, limit, key, queues)
-  local held = M.held_by(key, queues)
-  return {
-    opens_ms = opens_at(definition, limit, key), lanes = held.lanes, held = held.jobs,
-    starts = limit.rate > 0 and rate.starts_in(limit, key) or nil,
-    hold_ms = key.hold_ms > meta.state[meta.NOW_MS] and key.hold_ms or nil, more = held.is_more or nil,
-    next = held.first and call("ZRANGE", lane_index.jobs_key(held.first), 0, 0)[1] or nil,
-  }
+  local held, shown = M.held_by(key, queues), M.use_of(limit, key, definition.k)
+  shown.lanes, shown.held, shown.more = held.lanes, held.jobs, held.is_more or nil
+  shown.next = held.first and call("ZRANGE", lane_index.jobs_key(held.first), 0, 0)[1] or nil
+  return shown
 end
 
 --- Ranges of keys whose value, or the first of several, is text or a number with this prefix.
@@ -161,9 +168,7 @@ end
 --- One key of a constraint.
 ---@return string document
 function M.encode_key(definition, value)
-  local key = keyrecord.load(definition.n, value)
-  local shown = usage_of(definition, limitrecord.load(definition.n), key)
-  shown.running = key.in_use
+  local shown = usage_of(definition, limitrecord.load(definition.n), keyrecord.load(definition.n, value))
   return documents.pack(shown, { by = M.by_blob(definition, value) })
 end
 
@@ -184,33 +189,19 @@ end
 
 --- Reads the keys of a constraint in order, within the budget.
 ---@param may_pay number units
----@return table sums {looked, held, full, is_more}
+---@return table sums {looked, running, held, full, is_more}
 ---@return table[] fullest as of rank
 local function sum_up(definition, limit, most, queues, may_pay)
-  local sums, fullest = { looked = 0, held = 0, full = 0, is_more = false }, {}
+  local sums, fullest = { looked = 0, running = 0, held = 0, full = 0, is_more = false }, {}
   local ends, low = meta.state[meta.SPENT] + may_pay, "-"
-  local concurrency, is_rated = limit.concurrency, limit.rate > 0
   while meta.state[meta.SPENT] < ends and budget.is_left() do
     local values = call("ZRANGEBYLEX", keys.KEYS_OF .. definition.n, low, "+", "LIMIT", 0, CHUNK)
-    local busy_keys = values[1] and keyrecord.look_through(definition.n, values) or {}
-    for i = 1, #busy_keys do
-      local key, jobs = busy_keys[i], 0
-      if is_rated and type(key) == "number" then
-        key = keyrecord.load(definition.n, values[i])
-      end
-      local is_table = type(key) == "table"
-      local running = is_table and key.in_use or key
-      local is_full = concurrency > 0 and running >= concurrency
-      if is_table then
-        local held = M.held_by(key, queues)
-        jobs = held.jobs
-        sums.held = sums.held + jobs
-        sums.is_more = sums.is_more or held.is_more
-        is_full = is_full or opens_at(definition, limit, key) ~= nil
-        budget.pay(budget.LOOK)
-      end
-      sums.full = sums.full + (is_full and 1 or 0)
-      rank(fullest, most, jobs, running, values[i])
+    for i, key in ipairs(values[1] and keyrecord.load_all(definition.n, values) or {}) do
+      local held = M.held_by(key, queues)
+      local is_full = room.is_full(limit, key) or opens_at(limit, key, definition.k) ~= nil
+      sums.running, sums.held = sums.running + key.in_use, sums.held + held.jobs
+      sums.is_more, sums.full = sums.is_more or held.is_more, sums.full + (is_full and 1 or 0)
+      rank(fullest, most, held.jobs, key.in_use, values[i])
     end
     budget.pay(#values * budget.LOOK)
     sums.looked = sums.looked + #values
@@ -233,7 +224,9 @@ function M.encode(definition, busiest, is_only)
     shown = usage_of(definition, limit, keyrecord.load(definition.n, ""), queues)
   elseif busiest then
     local sums, fullest = sum_up(definition, limit, busiest, queues, is_only and budget.MOST or SHARE)
-    shown = { looked = sums.looked, held = sums.held, full = sums.full, more = sums.is_more or nil }
+    shown = {
+      looked = sums.looked, running = sums.running, held = sums.held, full = sums.full, more = sums.is_more or nil,
+    }
     for i, key in ipairs(fullest) do
       fullest[i] = M.encode_key(definition, key[3])
     end
@@ -243,7 +236,7 @@ function M.encode(definition, busiest, is_only)
   shown.id, shown.by, shown.concurrency = definition.i, definition.bg, definition.tc or definition.c
   shown.rate = M.rate_of(definition, definition.tl)
   shown.cost, shown.shared = definition.kg, (definition.tc or definition.tl) and true
-  shown.running, shown.keys = limit.running, call("ZCARD", keys.KEYS_OF .. definition.n)
+  shown.keys = call("ZCARD", keys.KEYS_OF .. definition.n)
   shown.queues = queues and tally.most(queues, MOST_QUEUES)
   return documents.pack(shown, blobs)
 end

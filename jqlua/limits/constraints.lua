@@ -96,11 +96,11 @@ function M.shorten(value)
   return "h" .. value:sub(1, 1) .. redis.sha1hex(value:sub(2))
 end
 
---- The values of several paths, as one.
+--- The values of several paths, as one; "" of none.
 ---@param values string[]
 function M.join(values)
-  if #values == 1 then
-    return values[1]
+  if #values <= 1 then
+    return values[1] or ""
   end
   local parts = {}
   for i, value in ipairs(values) do
@@ -135,20 +135,16 @@ function M.entry(definition, facts, job)
   if definition.entry then
     return definition.entry -- it is the same for all jobs
   end
-  local value, cost = "", definition.k or 1
-  if definition.b then
-    local values = {}
-    for i, path in ipairs(definition.b) do
-      values[i] = M.value(path, facts, job)
-    end
-    value = M.join(values)
+  local values, cost = {}, definition.k or 1
+  for i, path in ipairs(definition.b or {}) do
+    values[i] = M.value(path, facts, job)
   end
   local is_number = type(cost) == "number"
   if not is_number then
     read_argument(facts, job)
     cost = math.min(jobpath.amount(cost, facts) or 1, 1e9)
   end
-  local entry = job_units.entry(definition.n, cost, value)
+  local entry = job_units.entry(definition.n, cost, M.join(values))
   if is_number and not definition.b then
     definition.entry = entry
   end

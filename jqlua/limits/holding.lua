@@ -34,42 +34,23 @@ function M.parse(hold)
   return holds
 end
 
---- Describes the values that name a key of a constraint, for errors.
-local function expected_value(definition)
-  if type(definition.bg) == "string" then
-    return "the value of " .. check.show(definition.bg)
-  end
-  local paths = {}
-  for i, path in ipairs(definition.bg) do
-    paths[i] = check.show(path)
-  end
-  return "a list of " .. #paths .. (#paths == 1 and " value, of " or " values, of ") .. table.concat(paths, ", ")
-end
-
 --- The value of a key, from the field `by` of the call's spec.
 ---@return string value
 function M.value(definition)
-  local blob = ARGV[1]
+  local blob, paths, by = ARGV[1], definition.b or {}, definition.bg
   local at = msgpack.find(blob, { "by" })
-  check.refuse(at and not definition.b and "INVALID by: this constraint has no by")
-  if not definition.b then
-    return ""
+  check.refuse(at and not by and "INVALID by: this constraint has no by")
+  if at and type(by) == "table" then
+    local first, count, is_map = msgpack.open(blob, at)
+    at = first and not is_map and count == #paths and first
   end
-  check.refuse(not at and "INVALID by: expected " .. expected_value(definition) .. ", got nothing")
-  local values, is_single = {}, type(definition.bg) == "string"
-  local first, count, is_map = msgpack.open(blob, at)
-  if is_single then
-    values[1] = msgpack.canonical(blob, at)
-  elseif first and not is_map and count == #definition.b then
-    for i = 1, count do
-      values[i] = msgpack.canonical(blob, first)
-      first = msgpack.skip(blob, first)
-    end
-  end
-  for i = 1, #definition.b do
-    check.refuse(not values[i] and "INVALID by: expected " .. expected_value(definition)
-      .. (is_single and ": " or ", each ") .. "nil, a boolean, a number, text or binary data")
-    values[i] = constraints.shorten(values[i])
+  local values = {}
+  for i in ipairs(paths) do
+    values[i] = at and msgpack.canonical(blob, at)
+    check.refuse(not values[i] and "INVALID by: expected "
+      .. (type(by) == "table" and "a list of the values of " .. table.concat(by, ", ") or "the value of " .. by)
+      .. ": nil, a boolean, a number, text or binary data")
+    values[i], at = constraints.shorten(values[i]), i < #paths and msgpack.skip(blob, at)
   end
   return constraints.join(values)
 end

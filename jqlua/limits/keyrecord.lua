@@ -17,7 +17,6 @@ local M = {}
 local call = redis.call
 
 local FORMAT = ">I4ddddd"
-local USE = ">I4dd" -- the header: in_use, hold_ms, opens_ms
 local HEADER = 44
 
 --- Like load, from a record that was read with others.
@@ -93,26 +92,19 @@ function M.load_named(name, number)
   return key
 end
 
---- Reads keys of one constraint, without changes.
+--- Reads keys of one constraint in one command.
 ---@param values string[] not empty
----@return (number|table)[] found in the same order; of a key that is not closed by time and holds nothing only
---- the units in use, since a table for each would cost several times as much
-function M.look_through(number, values)
-  local prefix, wanted = keys.KEY .. job_units.key_name(number, ""), {}
-  for i = 1, #values do
-    wanted[i] = prefix .. values[i]
+---@return table[] keys in the same order
+function M.load_all(number, values)
+  local names, wanted, found = {}, {}, {}
+  for i, value in ipairs(values) do
+    names[i] = job_units.key_name(number, value)
+    wanted[i] = keys.KEY .. names[i]
   end
-  local in_use_keys, raws = {}, call("MGET", unpack(wanted))
-  for i = 1, #values do
-    local raw = raws[i]
-    local in_use, hold_ms, opens_ms = 0, 0, 0
-    if raw then
-      in_use, hold_ms, opens_ms = struct.unpack(USE, raw)
-    end
-    local is_plain = hold_ms == 0 and opens_ms == 0 and (not raw or #raw == HEADER)
-    in_use_keys[i] = is_plain and in_use or M.load(number, values[i])
+  for i, raw in ipairs(call("MGET", unpack(wanted))) do
+    found[i] = loaded.keys[names[i]] or decode(names[i], number, raw)
   end
-  return in_use_keys
+  return found
 end
 
 ---@return string value that names the key

@@ -35,21 +35,11 @@ end
 --- A value for an error message.
 local function shown_value(blob, pos)
   local first, count, is_map = msgpack.open(blob, pos)
-  if first then
-    return (count == 0 and "an empty " or "a ") .. (is_map and "map" or "list")
-      .. (count > 0 and not is_map and " of " .. string.format("%.0f", count) or "")
+  if first and not is_map and count > 0 then
+    return string.format("a list of %.0f", count)
   end
-  local text = msgpack.canonical(blob, pos)
-  local kind = text and text:sub(1, 1)
-  if kind == "s" then
-    return check.show(text:sub(2))
-  elseif kind == "i" then
-    return text:sub(2)
-  elseif kind == "d" then
-    return check.show(tonumber(text:sub(2)))
-  end
-  local words = { n = "nil", t = "true", f = "false", b = "binary data", x = "an ext value" }
-  return words[kind] or "NaN"
+  local is_plain, value = pcall(cmsgpack.unpack, msgpack.raw(blob, pos))
+  return is_plain and check.show(value) or "binary data or an ext value"
 end
 
 local function refuse(reader, place, expected, pos)

@@ -72,7 +72,7 @@ local function save(key)
   keyrecord.save(key)
 end
 
---- Buffers the keys and limits that changed for the next flush.
+--- Buffers the keys that changed for the next flush.
 function M.save_all()
   for _, key in next, loaded.keys do
     if key.is_changed then
@@ -80,7 +80,6 @@ function M.save_all()
       key.is_changed = false
     end
   end
-  limitrecord.save_all()
 end
 
 return M

@@ -1,6 +1,5 @@
 -- Takes units of keys when a job starts, and gives them back when it stops running.
 local keyrecord = require "jqlua.limits.keyrecord"
-local limitrecord = require "jqlua.limits.limitrecord"
 local loaded = require "jqlua.limits.loaded"
 local parking = require "jqlua.limits.parking"
 local rate = require "jqlua.limits.rate"
@@ -10,11 +9,6 @@ local states = require "jqlua.job.states"
 
 local M = {}
 
-local function count(limit, key, more)
-  limitrecord.count(limit, more)
-  keyrecord.count(key, more)
-end
-
 --- Takes a unit of each of a starting job's keys.
 ---@param units table fetched, all with room
 function M.take(units)
@@ -23,7 +17,7 @@ function M.take(units)
     local entry = entries[i]
     local limit, key = loaded.limits[entry[job_units.NUMBER]], loaded.keys[entry[job_units.NAME]]
     if limit then
-      count(limit, key, 1)
+      keyrecord.count(key, 1)
       if limit.rate > 0 then
         rate.note_start(limit, key, entry)
       end
@@ -42,9 +36,9 @@ function M.leave(job)
   if job[jobs.STATE] == states.RUNNING then
     keyrecord.fetch(entries)
     for i = 1, #entries do
-      local limit, key = loaded.limits[entries[i][job_units.NUMBER]], loaded.keys[entries[i][job_units.NAME]]
-      if limit then
-        count(limit, key, -1)
+      if loaded.limits[entries[i][job_units.NUMBER]] then
+        local key = loaded.keys[entries[i][job_units.NAME]]
+        keyrecord.count(key, -1)
         parking.reopen(key)
       end
     end

@@ -4,7 +4,6 @@
 -- of all its jobs that have not ended, the latest first.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local budget = require "jqlua.job.budget"
 local due = require "jqlua.base.due"
 local jobs = require "jqlua.job.jobs"
 
@@ -20,7 +19,7 @@ function M.holder(key)
   if not ids then
     return nil
   end
-  local until_ms = tonumber(call("ZSCORE", keys.UNIQUE_KEPT, key) or nil)
+  local until_ms = due.at(due.UNIQUE .. key)
   if until_ms then
     return until_ms > meta.state[meta.NOW_MS] and ids or nil
   end
@@ -33,15 +32,13 @@ end
 
 --- Keeps a key for a time from now.
 local function keep(key, seconds)
-  local until_ms = meta.state[meta.NOW_MS] + math.ceil(seconds * 1000)
-  call("ZADD", keys.UNIQUE_KEPT, until_ms, key)
-  due.note(due.UNIQUE, until_ms)
+  due.put(due.UNIQUE .. key, meta.state[meta.NOW_MS] + math.ceil(seconds * 1000))
 end
 
 --- Frees a key.
-local function drop(key)
+function M.drop(key)
   call("DEL", keys.UNIQUE .. key)
-  call("ZREM", keys.UNIQUE_KEPT, key)
+  due.set(due.UNIQUE .. key, meta.NONE)
 end
 
 --- Gives a key to a job.
@@ -54,7 +51,7 @@ function M.take(options, id, is_next)
   if options.unique_within then
     keep(key, options.unique_within)
   elseif before then
-    call("ZREM", keys.UNIQUE_KEPT, key)
+    due.set(due.UNIQUE .. key, meta.NONE)
   end
 end
 
@@ -102,7 +99,7 @@ function M.forget(job, is_discarded)
   local options = jobs.copy_options(job)
   local is_kept = options.unique_for or is_discarded and options.unique_within
   if is_kept and call("GET", keys.UNIQUE .. options.unique) == job[jobs.ID] then
-    drop(options.unique)
+    M.drop(options.unique)
   end
 end
 
@@ -120,26 +117,9 @@ function M.free(key)
         jobs.save(job)
       end
     end
-    drop(key)
+    M.drop(key)
   end
   return holder
-end
-
---- Frees expired keys.
----@return number count
-function M.sweep(limit)
-  local over = call("ZRANGEBYSCORE", keys.UNIQUE_KEPT, "-inf", meta.state[meta.NOW_MS], "LIMIT", 0, limit)
-  local count = 0
-  for _, key in ipairs(over) do
-    drop(key)
-    count = count + 1
-    if not budget.pay(budget.LOOK) then
-      break
-    end
-  end
-  local first = call("ZRANGE", keys.UNIQUE_KEPT, 0, 0, "WITHSCORES")
-  due.set(due.UNIQUE, tonumber(first[2]) or meta.NONE)
-  return count
 end
 
 return M

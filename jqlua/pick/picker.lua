@@ -6,7 +6,7 @@ local places = require "jqlua.pick.places"
 local plans = require "jqlua.pick.plans"
 local pulse = require "jqlua.life.pulse"
 local sleepers = require "jqlua.workers.sleepers"
-local starts = require "jqlua.life.starts"
+local request = require "jqlua.life.request"
 local sweep = require "jqlua.schedules.sweep"
 local transition = require "jqlua.life.transition"
 local workers = require "jqlua.workers.workers"
@@ -61,7 +61,7 @@ function M.give(plan, source)
       workers.took(plan.worker)
     end
     if plan.request then
-      starts.remember(source.kind, plan.request, plan.started)
+      request.remember(source.kind, plan.request, table.concat(plan.started, " "))
     end
   end
   if wakes then

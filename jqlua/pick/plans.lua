@@ -9,8 +9,8 @@ local patterns = require "jqlua.pick.patterns"
 local places = require "jqlua.pick.places"
 local queues = require "jqlua.queue.queues"
 local request = require "jqlua.life.request"
-local starts = require "jqlua.life.starts"
 local states = require "jqlua.job.states"
+local transition = require "jqlua.life.transition"
 local workers = require "jqlua.workers.workers"
 
 local M = {}
@@ -92,16 +92,29 @@ local function append(plan, document, argument)
   plan.count, plan.bytes = plan.count + 1, plan.bytes + #(argument or "")
 end
 
---- The jobs that this request got before. Whether more is ready is unknown: next_ms says to ask again.
+--- Appends the jobs that this request started before and whose attempts still run: its reply was lost, so their leases
+--- begin again. Jobs beyond max_runtime are released. Whether more is ready is unknown: next_ms says to ask again.
 ---@param kind string of request
 ---@return boolean # whether it was made before
 function M.recall(plan, kind)
-  local running = starts.recall(kind, plan.request, plan.remembered)
-  for _, job in ipairs(running or {}) do
+  local started = request.recall(kind, plan.request, plan.remembered)
+  local running = {}
+  for id, token in string.gmatch(started or "", "(%S+) (%S+)") do
+    local job = jobs.read(id)
+    if job and attempts.is_running(job, token) then
+      if attempts.renew(job) > 0 then
+        running[#running + 1] = job
+      else
+        attempts.release(job, 0)
+      end
+    end
+  end
+  transition.commit()
+  for _, job in ipairs(running) do
     plan.worker = job[jobs.WORKER]
     append(plan, jobs.document(job), call("GET", keys.ARGUMENT .. job[jobs.ID]))
   end
-  return running ~= nil
+  return started ~= nil
 end
 
 --- Whether the reply has all that it may.
@@ -125,7 +138,7 @@ local function start(plan, queue, popped, raws, taken)
       if document then
         append(plan, document, raws[i + 1])
         if started then
-          started[#started + 1] = starts.entry(id, job[jobs.ATTEMPT])
+          started[#started + 1], started[#started + 2] = id, jobs.token(job)
         end
       else
         plan.expired = plan.expired + 1

@@ -170,7 +170,7 @@ local function sweep_workers(_, limit)
   for _, id in ipairs(due_ids(keys.ALIVE, limit, meta.state[meta.NOW_MS] - ttl_ms)) do
     local record = workers.edit(id)
     if record then
-      record.x = call("ZSCORE", keys.RESTING, id) and record.x
+      record.x = workers.is_resting(id) and record.x
         or call("ZRANGE", keys.HELD .. id, 0, MOST_LOST - 1)
       -- It gets no more jobs, even if moving its jobs takes more than this call.
       workers.rest(id, record, "unreachable", meta.state[meta.NOW_MS] + ttl_ms)
@@ -191,26 +191,6 @@ local function sweep_workers(_, limit)
   end
   local first_ms = first_score(keys.ALIVE)
   due.set(due.WORKERS, first_ms and first_ms + ttl_ms or meta.NONE)
-  return done
-end
-
-local function sweep_resting(_, limit)
-  local ids = due_ids(keys.RESTING, limit)
-  local done = 0
-  for _, id in ipairs(ids) do
-    call("ZREM", keys.RESTING, id)
-    local record = workers.edit(id)
-    if record then
-      record.w = nil
-      workers.save(id, record)
-      workers.place(id, record)
-    end
-    done = done + 1
-    if not budget.pay(budget.RECORD) then
-      break
-    end
-  end
-  due.set(due.RESTING, first_score(keys.RESTING) or meta.NONE)
   return done
 end
 
@@ -250,7 +230,11 @@ local HANDLERS = {
   [due.WAITING] = of_queue(queues.DUE_WAITING, sweep_waiting),
   [due.ENDED] = of_queue(queues.DUE_ENDED, sweep_ended),
   [due.WORKERS] = sweep_workers,
-  [due.RESTING] = sweep_resting,
+  [due.RESTING] = function(id)
+    budget.pay(budget.RECORD)
+    workers.end_rest(id, workers.edit(id))
+    return 1
+  end,
   [due.REVIEW] = review,
   [due.KEYS] = function(_, limit)
     local steps = parking.sweep(limit)
@@ -259,8 +243,9 @@ local HANDLERS = {
   end,
   [due.PLACING] = walk,
   [due.DEPENDENTS] = dependents.sweep,
-  [due.UNIQUE] = function(_, limit)
-    return unique.sweep(limit)
+  [due.UNIQUE] = function(key)
+    unique.drop(key)
+    return 1
   end,
   [due.SCHEDULE] = schedules.fire,
   [due.CONSTRAINTS] = rollout.go_on,

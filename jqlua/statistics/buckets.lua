@@ -7,8 +7,7 @@
 --   0                everything
 -- Fields: m, h or d and the number of minutes, hours or days since 1970; the empty field is the minute of the last look
 -- for old ones. Values: a *cell*, packed: counts in the order of KINDS, behind them what is known of waits and of runs:
--- count, sum, sum of squares, least, greatest, and from STEPS on how many were in each step of a histogram. At NET,
--- where it is not 0: of the attempts that have ended, those that began in the bucket less those that ended in it.
+-- count, sum, least, greatest, and from STEPS on how many were in each step of a histogram.
 local keys = require "jqlua.base.keys"
 local statlog = require "jqlua.statistics.statlog"
 
@@ -16,12 +15,10 @@ local M = {}
 
 local call = redis.call
 
-M.KINDS = "enqueued done failed lapsed error cancelled released moved skipped"
-local COUNTS = 9
+M.KINDS = { "enqueued", "done", "failed", "lapsed", "error", "cancelled", "released", "moved", "skipped" }
 M.WAIT = 10
 M.RUN = 11
-M.NET = 12
-M.STEPS = 6
+M.STEPS = 5
 M.STEP = 1.2 -- the end of a step over its beginning
 local LOG_STEP = 0.182321556793955
 local NONE = statlog.NONE
@@ -46,11 +43,11 @@ end
 local function note(cell, place, ms)
   local values = cell[place]
   if not values then
-    values = { 0, 0, 0, math.huge, 0 }
+    values = { 0, 0, ms, ms }
     cell[place] = values
   end
-  values[1], values[2], values[3] = values[1] + 1, values[2] + ms, values[3] + ms * ms
-  values[4], values[5] = math.min(values[4], ms), math.max(values[5], ms)
+  values[1], values[2] = values[1] + 1, values[2] + ms
+  values[3], values[4] = math.min(values[3], ms), math.max(values[4], ms)
   -- Step 0 is 0 ms; step n is up to STEP ^ (n - 1).
   local step = ms > 0 and M.STEPS + 1 + math.ceil(math.log(ms) / LOG_STEP) or M.STEPS
   values[step] = (values[step] or 0) + 1
@@ -58,10 +55,10 @@ end
 
 local function add_values(to, from)
   for place, number in pairs(from) do
-    if place == 4 then
-      to[4] = math.min(to[4], number)
-    elseif place == 5 then
-      to[5] = math.max(to[5], number)
+    if place == 3 then
+      to[3] = math.min(to[3], number)
+    elseif place == 4 then
+      to[4] = math.max(to[4], number)
     else
       to[place] = (to[place] or 0) + number
     end
@@ -75,17 +72,14 @@ end
 
 --- Adds a cell to another.
 function M.add(to, from)
-  for i = 1, COUNTS do
+  for i = 1, #M.KINDS do
     to[i] = to[i] + from[i]
   end
   for place = M.WAIT, M.RUN do
     if from[place] then
-      to[place] = to[place] or { 0, 0, 0, math.huge, 0 }
+      to[place] = to[place] or { 0, 0, math.huge, 0 }
       add_values(to[place], from[place])
     end
-  end
-  if from[M.NET] then
-    to[M.NET] = (to[M.NET] or 0) + from[M.NET]
   end
 end
 
@@ -101,16 +95,6 @@ local function cell_of(cells, key, minute)
     minutes[minute] = cell
   end
   return cell
-end
-
---- Records that an attempt ended in another minute than it began.
----@param cells table
----@param pair string
----@param cell table of the minute in which it ended
-local function note_span(cells, pair, cell, began_ms)
-  cell[M.NET] = (cell[M.NET] or 0) - 1
-  local earlier = cell_of(cells, pair, math.floor(began_ms / 60000))
-  earlier[M.NET] = (earlier[M.NET] or 0) + 1
 end
 
 --- All values of a log, from the second on.
@@ -131,11 +115,11 @@ end
 ---@return table cells by queue and 0 byte and name (empty if it is the queue's), and minute
 local function parse(log)
   local values, cells = values_of(log), {}
-  local seconds, pair, cell
+  local cell
   for i = 2, #values, statlog.VALUES do
-    if values[i] > 0 then
-      seconds, pair = values[i], values[i + 1] .. "\0" .. values[i + 2]
-      cell = cell_of(cells, pair, (seconds - seconds % 60) / 60)
+    local minute = math.floor(values[i] / 60)
+    if minute > 0 then
+      cell = cell_of(cells, values[i + 1] .. "\0" .. values[i + 2], minute)
     end
     local kind, first, second = values[i + 3], values[i + 4], values[i + 5]
     if kind == 1 then
@@ -146,12 +130,7 @@ local function parse(log)
         note(cell, M.WAIT, first)
       end
       if second < NONE then
-        if kind == statlog.DONE then
-          note(cell, M.RUN, second)
-        end
-        if second > seconds % 60 * 1000 + 999 then
-          note_span(cells, pair, cell, seconds * 1000 + 999 - second)
-        end
+        note(cell, M.RUN, second)
       end
     end
   end

@@ -10,33 +10,17 @@ local M = {}
 
 local call = redis.call
 
---- A start is recorded before the job has its new attempt.
-local function complete(event)
-  local job = event.of
-  if job then
-    event.shown.attempt, event.shown.worker = job[jobs.ATTEMPT], job[jobs.WORKER]
-    event.of = nil
-  end
-end
-
 ---@param shown table the event's own fields; common ones are added
----@param starts boolean whether the job is about to run
-local function add(job, shown, starts)
+local function add(job, shown)
   local is_tracked = jobs.options(job).track == true
   if not is_tracked and not meta.state[meta.EVENTS] then
     return
   end
-  local noted = meta.state[meta.NOTED] or { last = {} }
-  meta.set(meta.NOTED, noted)
-  local id = job[jobs.ID]
-  if noted.last[id] then
-    complete(noted.last[id])
-  end
+  local noted, id = meta.state[meta.NOTED] or {}, job[jobs.ID]
   shown.id, shown.name, shown.queue = id, job[jobs.NAME], job[jobs.QUEUE]
   shown.attempt, shown.worker, shown.time_ms = job[jobs.ATTEMPT], job[jobs.WORKER], meta.state[meta.NOW_MS]
-  local event = { is_tracked = is_tracked, of = starts and job or nil, shown = shown }
-  noted.last[id] = event
-  noted[#noted + 1] = event
+  noted[#noted + 1] = { cmsgpack.pack(shown), is_tracked and id }
+  meta.set(meta.NOTED, noted)
 end
 
 --- Records a change of state; the job is in the new one.
@@ -46,7 +30,7 @@ end
 function M.note(job, from, to)
   local state, before = states.name(to), from and states.name(from)
   if state ~= before then
-    add(job, { state = state, from = before or nil }, to == states.RUNNING)
+    add(job, { state = state, from = before or nil })
   end
 end
 
@@ -56,7 +40,7 @@ end
 function M.report(job, what, more)
   local shown = more or {}
   shown.event, shown.state = what, states.name(job[jobs.STATE])
-  add(job, shown, false)
+  add(job, shown)
 end
 
 --- Writes and publishes the recorded events.
@@ -65,14 +49,13 @@ function M.flush()
   meta.set(meta.NOTED, false)
   local most = meta.state[meta.EVENTS] and string.format("%.0f", settings.at(settings.EVENTS_MAX))
   for _, event in ipairs(noted) do
-    complete(event)
-    local packed = cmsgpack.pack(event.shown)
+    local packed, tracked_id = event[1], event[2]
     if most then
       call("XADD", keys.EVENTS, "MAXLEN", "~", most, "*", "e", packed)
       call("SPUBLISH", keys.EVENTS, packed)
     end
-    if event.is_tracked then
-      call("SPUBLISH", keys.TRACKED .. event.shown.id, packed)
+    if tracked_id then
+      call("SPUBLISH", keys.TRACKED .. tracked_id, packed)
     end
   end
 end

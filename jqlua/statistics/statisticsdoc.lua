@@ -86,10 +86,10 @@ local function percentile(summary, steps, share)
   for _, step in ipairs(steps) do
     left = left - step[2]
     if left <= 0 then
-      return math.max(summary[4], math.min(summary[5], step[1]))
+      return math.max(summary[3], math.min(summary[4], step[1]))
     end
   end
-  return summary[5]
+  return summary[4]
 end
 
 ---@param summary table? as cells have it
@@ -98,7 +98,7 @@ end
 function M.distribution(summary, is_brief)
   if not summary then
     return {
-      count = 0, mean = 0, deviation = 0, min = 0, max = 0, p50 = 0, p90 = 0, p95 = 0, p99 = 0,
+      count = 0, mean = 0, min = 0, max = 0, p50 = 0, p90 = 0, p95 = 0, p99 = 0,
       histogram = not is_brief and {} or nil,
     }
   end
@@ -112,22 +112,18 @@ function M.distribution(summary, is_brief)
   table.sort(steps, function(a, b)
     return a[1] < b[1]
   end)
-  local mean = summary[2] / summary[1]
   return {
-    count = summary[1], mean = mean, deviation = math.sqrt(math.max(0, summary[3] / summary[1] - mean * mean)),
-    min = summary[4], max = summary[5], p50 = percentile(summary, steps, 0.5), p90 = percentile(summary, steps, 0.9),
+    count = summary[1], mean = summary[2] / summary[1], min = summary[3], max = summary[4],
+    p50 = percentile(summary, steps, 0.5), p90 = percentile(summary, steps, 0.9),
     p95 = percentile(summary, steps, 0.95), p99 = percentile(summary, steps, 0.99),
     histogram = not is_brief and steps or nil,
   }
 end
 
 local function fill(document, cell, is_brief)
-  local place = 0
-  for kind in buckets.KINDS:gmatch("%a+") do
-    place = place + 1
+  for place, kind in ipairs(buckets.KINDS) do
     document[kind] = cell[place]
   end
-  document.net_starts = cell[buckets.NET] or 0
   document.wait = M.distribution(cell[buckets.WAIT], is_brief)
   document.run = M.distribution(cell[buckets.RUN], is_brief)
   return cmsgpack.pack(document)
@@ -136,13 +132,15 @@ end
 --- The sums of a period.
 ---@param spec table as of stats, checked
 ---@param pending table cells of the log
----@param each fun(bucket: number, cell: table)
+---@param each? fun(bucket: number, cell: table)
 ---@return table cell
 function M.sum(spec, pending, each)
   local range, sum = range_of(spec), buckets.new()
   for _, key in ipairs(keys_of(spec)) do
     each_cell(key, range, pending, function(bucket, cell)
-      each(bucket, cell)
+      if each then
+        each(bucket, cell)
+      end
       buckets.add(sum, cell)
     end)
   end

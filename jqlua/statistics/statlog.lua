@@ -2,9 +2,9 @@
 -- statistics.buckets), so that the common call pays for one command.
 --
 -- An item of the log is: Unix seconds, queue, name (empty if it is the queue's), kind, and two numbers. With kind 1
--- (enqueued) the first is a count; with others they are the ms that the job waited for its first start, and that the
--- attempt ran, or NONE. 0 and two empty texts in front stand for what the item before has there. Items are made with
--- struct, and are MessagePack all the same: of the ways to write and to read them, these are the cheapest.
+-- (enqueued) the first is a count; with others they are the ms that the job waited for its first start, and that an
+-- attempt ran that is done, or NONE. 0 and two empty texts in front stand for what the item before has there. Items are
+-- made with struct, and are MessagePack all the same: of the ways to write and to read them, these are the cheapest.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local jobs = require "jqlua.job.jobs"
@@ -16,7 +16,6 @@ local ITEM = ">I5I2c0I2c0BI5I5"
 local SAME = ">c3BI5I5"
 local LIKE_BEFORE = "\0\160\160"
 M.VALUES = 6 -- of an item
-M.DONE = 2
 -- MessagePack's first bytes of numbers in 4 and 2 bytes, and of texts.
 local NUMBER = 206 * 4294967296
 local TEXT = 217 * 256
@@ -27,6 +26,7 @@ local MOST = 4294967294
 M.FULL = 8192
 
 local ENQUEUED = 1
+local DONE = 2
 local FAILED = 3
 local LAPSED = 4
 local ERROR = 5
@@ -80,7 +80,7 @@ end
 
 local function kind_of(job, to)
   if to == states.DONE or to == states.KEPT then
-    return M.DONE
+    return DONE
   elseif to == states.ERROR then
     return ERROR
   elseif to == states.CANCELLED then
@@ -101,16 +101,16 @@ end
 ---@param from string letter of its state
 ---@param to string
 function M.left(job, from, to)
-  local wait, run = M.NONE, M.NONE
+  local wait, run, kind = M.NONE, M.NONE, kind_of(job, to)
   if from == states.RUNNING then
     local started_ms = job[jobs.STARTED_MS]
     if job[jobs.ATTEMPT] == 1 then
       local ready_ms = job[jobs.OPTIONS] ~= "" and jobs.options(job).ready_ms or jobs.created_ms(job[jobs.ID])
       wait = within(started_ms - ready_ms)
     end
-    run = within(meta.state[meta.NOW_MS] - started_ms)
+    run = kind == DONE and within(meta.state[meta.NOW_MS] - started_ms) or run
   end
-  add(list_for(job), to == states.DONE and M.DONE or kind_of(job, to), wait, run)
+  add(list_for(job), kind, wait, run)
 end
 
 --- Records that a job that does not run moves to another queue.

@@ -2,7 +2,6 @@
 -- others, bounds are no later than what they bound, flags and counts are as the records say.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local check = require "jqlua.base.check"
 local due = require "jqlua.base.due"
 local budget = require "jqlua.job.budget"
 local failure_groups = require "jqlua.links.failure_groups"
@@ -13,6 +12,7 @@ local job_units = require "jqlua.limits.job_units"
 local members = require "jqlua.queue.members"
 local states = require "jqlua.job.states"
 local queues = require "jqlua.queue.queues"
+local rank = require "jqlua.base.rank"
 local readers = require "jqlua.links.readers"
 local registry = require "jqlua.webhooks.registry"
 local schedules = require "jqlua.schedules.schedules"
@@ -29,10 +29,6 @@ end
 
 local function is_there(key)
   return call("EXISTS", key) == 1
-end
-
-local function due_ms(member)
-  return tonumber(call("ZSCORE", keys.DUE, member) or meta.NONE)
 end
 
 local function key_of(kind, name)
@@ -92,7 +88,7 @@ end
 local OWNERS = { j = "a", a = "j", o = "j", x = "j", ["waits-for"] = "j", starts = "key", settings = "queue" }
 
 --- By lists of names, the kind of key that must be there for each name.
-local LISTS = { tags = "tagged", ["tag-names"] = "tagged", ["failed-groups"] = "failed" }
+local LISTS = { tags = "tagged", ["tag-names"] = "tagged", ["failed-groups"] = "failed", ["queue-names"] = "queue" }
 
 --- By flags of a job, the kind of key that it then has.
 local FLAGS = { [jobs.HAS_OUTCOME] = "o", [jobs.HAS_EXTRA] = "x" }
@@ -156,7 +152,7 @@ end
 --- A unique key is held by existing jobs, or kept: for an ended job, also without a record, or for a time from when its
 --- job was enqueued.
 local function check_unique(key)
-  local is_kept = has(keys.UNIQUE_KEPT, key)
+  local is_kept = due.at(due.UNIQUE .. key) ~= nil
   for id in call("GET", keys.UNIQUE .. key):gmatch("[^ ]+") do
     local job = jobs.read(id)
     local options = job and jobs.copy_options(job) or {}
@@ -167,27 +163,30 @@ local function check_unique(key)
   end
 end
 
---- The first of what waits for the clock must not be before the bound in its queue's record.
----@param what string its set
----@param first_ms number?
-local function check_bound(what, queue, field, first_ms)
-  findings.expect_bound("set " .. what .. ":" .. queue[queues.NAME], queue[field], first_ms)
-end
+-- What waits for the clock, by the field of a queue's record that says when the first of it is due.
+local TIMED = {
+  [queues.DUE_RUNNING] = { states.RUNNING },
+  [queues.DUE_WAITING] = { states.SCHEDULED, states.RETRYING },
+  [queues.DUE_ENDED] = {},
+}
 
+--- Bounds of a queue's record are no later than what they bound.
 local function check_queue(name)
   local queue = queues.load(name)
-  expect(not queue[queues.IS_NEW], "queue", name, "has no record")
-  for _, field in ipairs({ queues.DUE_RUNNING, queues.DUE_WAITING, queues.DUE_ENDED }) do
+  for field, letters in pairs(TIMED) do
     local member = queues.due_member(queue, field)
-    findings.expect_bound(member, due_ms(member), queue[field] ~= meta.NONE and queue[field] or nil)
+    findings.expect_bound(member, due.at(member) or meta.NONE, queue[field] ~= meta.NONE and queue[field] or nil)
+    for _, state in ipairs(letters) do
+      findings.expect_bound("set " .. state .. ":" .. name, queue[field], members.first_score(queue, state))
+    end
   end
+  findings.expect_bound("set y:" .. name, queue[queues.DUE_WAITING], findings.first_score(keys.EXPIRING .. name))
   local is_own = is_there(keys.OWN_SETTINGS .. name)
   expect(is_own == queues.has(queue, queues.OWN) and (not is_own or meta.has(meta.HAS_OWN)),
     "queue", name, "has a wrong flag of settings of its own")
   local bound, key = queue[queues.HEAD_PRIORITY], queues.key(queue, states.QUEUED)
   local first = queues.is_listed(queue) and call("ZRANGE", key, 0, 0, "WITHSCORES") or {}
-  local priority = tonumber(first[2])
-  expect(not priority or bound < priority or bound == priority and queue[queues.HEAD_ID] <= first[1],
+  expect(not first[1] or not rank.is_before(tonumber(first[2]), first[1], bound, queue[queues.HEAD_ID]),
     "queue", name, "has a better job than its bound says")
   expect(bound == meta.NONE
     or tonumber(call("ZSCORE", keys.HEADS .. "*", queue[queues.HEAD_ID] .. name) or meta.NONE) == bound,
@@ -198,38 +197,20 @@ local function check_worker(id)
   local record, held = workers.load(id), call("ZCARD", keys.HELD .. id)
   expect(record or held == 0, "worker", id, "is unknown and holds jobs")
   if record and record.u then
-    local has_room = held < record.m and not record.k and not has(keys.RESTING, id)
+    local has_room = held < record.m and not record.k and not workers.is_resting(id)
     expect(has_room == has(keys.POOL .. record.p, id), "worker", id, "stands wrongly in its pool")
-  end
-  for secret in string.gmatch(record and record.s or "", "[^ ]+") do
-    expect(check.is_secret(secret), "worker", id, "has a secret that is none")
   end
 end
 
 --- What else is checked of a key, by its kind, or by its whole name; called with what stands behind the colon.
 local CHECKS = {
   j = check_job,
-  r = function(name)
-    local queue = queues.load(name)
-    check_bound("r", queue, queues.DUE_RUNNING, members.first_score(queue, states.RUNNING))
-  end,
-  s = function(name)
-    local queue = queues.load(name)
-    check_bound("s", queue, queues.DUE_WAITING, members.first_score(queue, states.SCHEDULED))
-  end,
-  t = function(name)
-    local queue = queues.load(name)
-    check_bound("t", queue, queues.DUE_WAITING, members.first_score(queue, states.RETRYING))
-  end,
-  y = function(name)
-    check_bound("y", queues.load(name), queues.DUE_WAITING, findings.first_score(keys.EXPIRING .. name))
-  end,
   lane = audit_lanes.check_lane,
   key = audit_lanes.check_key,
   limit = audit_lanes.check_limit,
   lanes = audit_lanes.check_index,
   walk = function(name)
-    expect(has(keys.DUE, due.PLACING .. name), "queue", name, "is to be looked through and nobody does")
+    expect(due.at(due.PLACING .. name), "queue", name, "is to be looked through and nobody does")
   end,
   ["waits-for"] = function(id)
     check_mirrored(id, keys.WAITS_FOR, keys.DEPENDENTS)
@@ -260,16 +241,13 @@ local CHECKS = {
   end,
   held = check_worker,
   ["worker-record"] = check_worker,
-  ["queue-names"] = function()
-    for _, name in ipairs(findings.members(keys.QUEUE_NAMES)) do
-      check_queue(name)
+  queue = check_queue,
+  due = function()
+    for _, member in ipairs(findings.members(keys.DUE)) do
+      local kind, name = member:sub(1, 1), member:sub(2)
+      expect(kind ~= due.UNIQUE or is_there(keys.UNIQUE .. name), "unique key", name, "is kept, but is of no job")
+      expect(kind ~= due.RESTING or workers.load(name), "worker", name, "rests and has no record")
     end
-  end,
-  ["unique-kept"] = function()
-    for _, key in ipairs(findings.members(keys.UNIQUE_KEPT)) do
-      expect(is_there(keys.UNIQUE .. key), "unique key", key, "is kept, but is of no job")
-    end
-    findings.expect_bound("end of unique keys", due_ms(due.UNIQUE), findings.first_score(keys.UNIQUE_KEPT))
   end,
 }
 
@@ -285,7 +263,7 @@ function M.key(name)
     expect(is_there(key_of(OWNERS[kind], rest)), "key", name, "is of nothing that is there")
   end
   for _, listed in ipairs(LISTS[name] and findings.members(KEYS[1] .. ":" .. name) or {}) do
-    expect(is_there(key_of(LISTS[name], listed)), "name", listed, "is listed and has no jobs")
+    expect(is_there(key_of(LISTS[name], listed)), LISTS[name], listed, "is listed and is not there")
   end
   if CHECKS[kind] then
     CHECKS[kind](rest)
@@ -302,7 +280,7 @@ function M.bounds()
     expect(schedule, "schedule", id, "has no record")
     if schedule then
       expect(not (schedule.n and schedule.s.paused), "schedule", id, "is paused and has a next moment")
-      findings.expect_bound("schedule " .. id, due_ms(due.SCHEDULE .. id), schedules.due_ms(schedule))
+      findings.expect_bound("schedule " .. id, due.at(due.SCHEDULE .. id) or meta.NONE, schedules.due_ms(schedule))
     end
   end
   for _, id in ipairs(call("HKEYS", keys.API_KEY_USES)) do
@@ -313,7 +291,7 @@ function M.bounds()
     expect(registry.find(id), "secrets are of webhook", id, "which is not there")
   end
   findings.expect_bound("namespace", meta.state[meta.NEXT_DUE], findings.first_score(keys.DUE))
-  findings.expect_bound("keys that open", due_ms(due.KEYS), findings.first_score(keys.OPENING))
+  findings.expect_bound("keys that open", due.at(due.KEYS) or meta.NONE, findings.first_score(keys.OPENING))
   expect(meta.state[meta.SLEEPERS] == call("HLEN", keys.SLEEPERS),
     "meta counts", meta.state[meta.SLEEPERS], "channels with sleepers")
 end

@@ -10,6 +10,7 @@ local members = require "jqlua.queue.members"
 local states = require "jqlua.job.states"
 local queues = require "jqlua.queue.queues"
 local rank = require "jqlua.base.rank"
+local tally = require "jqlua.base.tally"
 local lane_index = require "jqlua.limits.lane_index"
 local keyrecord = require "jqlua.limits.keyrecord"
 local limitrecord = require "jqlua.limits.limitrecord"
@@ -23,13 +24,10 @@ local expect = findings.expect
 
 -- Larger sets are not counted.
 local MOST_MEMBERS = 500
--- Jobs and sets to read for the units that jobs have taken; in a larger namespace they are not compared.
-local MOST_COUNTED = 4000
--- And if that takes longer, in units of the budget (module job.budget).
-local MOST_SPENT = 180
-local JOB = 0.2 -- prices
-local UNIT = 0.4
-local CHUNK = 200
+-- Jobs and queues to read for the units that jobs have taken, and bytes of these; if there are more they are not
+-- compared.
+local MOST_COUNTED = 1000
+local MOST_BYTES = 20000
 
 -- First entries of lanes, by index; false for an index that is too large.
 M.entries = {}
@@ -78,50 +76,38 @@ function M.check_lane(lane)
   expect(false, "lane", lane, "of queue", name, "has jobs and stands nowhere")
 end
 
--- [1]: units that jobs have, by key, counted once in a call.
+-- [1]: units that jobs have, by key, counted once in a call; false if they are too many.
 M.counted = {}
 
---- Adds the units that jobs have taken.
----@return number spent
-local function count_in(taken, ids, spent)
-  for first = 1, #ids, CHUNK do
-    local wanted = {}
-    for i = first, math.min(first + CHUNK - 1, #ids) do
-      wanted[#wanted + 1] = keys.JOB .. ids[i]
-    end
-    for i, raw in ipairs(call("MGET", unpack(wanted))) do
-      local job = raw and jobs.is_laned(raw) and jobs.decode(ids[first + i - 1], raw)
-      local entries = job and job_units.of(job)[job_units.ENTRIES] or {}
-      spent = spent + JOB + #entries * UNIT
-      if spent > MOST_SPENT then
-        return spent
-      end
-      for _, entry in ipairs(entries) do
-        taken[entry[job_units.NAME]] = (taken[entry[job_units.NAME]] or 0) + 1
-        taken[entry[job_units.NUMBER]] = (taken[entry[job_units.NUMBER]] or 0) + 1
-      end
-    end
-  end
-  return spent
-end
-
----@return table? taken by name of the key; nil if there are too many jobs
+---@return table? taken by name of the key
 local function count_taken()
-  if M.counted[1] ~= nil then
-    return M.counted[1] or nil
-  end
-  local taken, left, spent = {}, MOST_COUNTED, 0
-  M.counted[1] = false
+  local taken, looks, bytes = {}, 0, 0
   for _, name in ipairs(call("ZRANGE", keys.QUEUE_NAMES, 0, MOST_COUNTED)) do
-    local ids = members.ids(queues.load(name), states.RUNNING, left + 1)
-    left = left - 1 - #ids
-    spent = left > 0 and count_in(taken, ids, spent) or MOST_SPENT + 1
-    if spent > MOST_SPENT then
+    local ids = members.ids(queues.load(name), states.RUNNING, MOST_COUNTED)
+    looks = looks + 1 + #ids
+    for _, id in ipairs(looks <= MOST_COUNTED and ids or {}) do
+      local job = jobs.read(id)
+      local units = job and job_units.of(job)
+      bytes = bytes + (units and #units[job_units.BYTES] or 0)
+      for _, entry in ipairs(units and bytes <= MOST_BYTES and units[job_units.ENTRIES] or {}) do
+        tally.add(taken, entry[job_units.NAME])
+      end
+    end
+    if looks > MOST_COUNTED or bytes > MOST_BYTES then
       return nil
     end
   end
-  M.counted[1] = taken
   return taken
+end
+
+--- How many units of a key jobs have.
+---@param name string
+---@return number? nil if there are too many jobs to say
+local function taken_of(name)
+  if M.counted[1] == nil then
+    M.counted[1] = count_taken() or false
+  end
+  return M.counted[1] and (M.counted[1][name] or 0) or nil
 end
 
 ---@param name string number:value
@@ -135,21 +121,13 @@ function M.check_key(name)
     return expect(key.queues[1] or rollout.is_pending(string.format("%d", number)),
       "key", name, "is of no constraint, and holds nothing")
   end
-  local taken = count_taken()
-  local count = taken and (taken[name] or 0)
-  expect(not taken or count == key.in_use, "key", name, "has in use", key.in_use, "but jobs have", count)
+  local taken = taken_of(name)
+  expect(not taken or taken == key.in_use, "key", name, "has in use", key.in_use, "but jobs have", taken)
 end
 
 ---@param number string
 function M.check_limit(number)
-  local definition, limit = constraints.load_number(tonumber(number)), limitrecord.load(tonumber(number))
-  if not definition then
-    return expect(false, "limits", number, "are of no constraint")
-  end
-  local taken = count_taken()
-  local count = taken and (taken[tonumber(number)] or 0)
-  expect(not taken or count == limit.running,
-    "constraint", definition.i, "counts", limit.running, "running, but jobs have", count)
+  expect(constraints.load_number(tonumber(number)), "limits", number, "are of no constraint")
 end
 
 --- Checks the index of a queue's lanes against the bound of its best job.

@@ -100,8 +100,10 @@ function M.is_registered(id)
   return M.load(id) ~= nil
 end
 
-local function is_resting(id)
-  return call("ZSCORE", keys.RESTING, id)
+--- Whether it gets no jobs for a while.
+---@return boolean
+function M.is_resting(id)
+  return due.at(due.RESTING .. id) ~= nil
 end
 
 --- Adds a worker to its pool's set if it has room, or removes it.
@@ -110,7 +112,7 @@ function M.place(id, record)
     return
   end
   local held = call("ZCARD", keys.HELD .. id)
-  if held >= record.m or record.k or is_resting(id) then
+  if held >= record.m or record.k or M.is_resting(id) then
     call("ZREM", keys.POOL .. record.p, id)
   else
     local was_empty = call("EXISTS", keys.POOL .. record.p) == 0
@@ -140,6 +142,17 @@ function M.took(id)
   end
 end
 
+--- Has a worker get jobs again that was busy or could not be reached.
+---@param record table? a copy
+function M.end_rest(id, record)
+  due.set(due.RESTING .. id, meta.NONE)
+  if record then
+    record.w = nil
+    M.save(id, record)
+    M.place(id, record)
+  end
+end
+
 --- Records a sign of life: an unreachable worker is reachable again.
 function M.seen(id)
   local now = meta.state[meta.NOW_MS]
@@ -148,10 +161,7 @@ function M.seen(id)
   due.note(due.WORKERS, now + settings.at(settings.WORKER_TTL) * 1000)
   local record = M.edit(id)
   if record.w == "unreachable" then
-    record.w = nil
-    M.save(id, record)
-    call("ZREM", keys.RESTING, id)
-    M.place(id, record)
+    M.end_rest(id, record)
   else
     call("SETRANGE", keys.WORKER .. id, 0, struct.pack(SEEN, now))
   end
@@ -192,8 +202,7 @@ end
 function M.rest(id, record, why, until_ms)
   record.w = why
   M.save(id, record)
-  call("ZADD", keys.RESTING, until_ms, id)
-  due.note(due.RESTING, until_ms)
+  due.put(due.RESTING .. id, until_ms)
   M.place(id, record)
 end
 

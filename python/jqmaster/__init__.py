@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from jqmaster.client.app import JQ
     from jqmaster.client.calling import MessagePack
     from jqmaster.client.flow import Flow, Progress
-    from jqmaster.client.handle import Handle
-    from jqmaster.client.outcomes import JobCancelled, JobError, JobSkipped, NoResult
+    from jqmaster.client.handle import Handle, JobCancelled, JobError, JobSkipped, NoResult
     from jqmaster.client.task import Call, Task
     from jqmaster.engine.engine import Engine, connect
     from jqmaster.engine.replies import Job
@@ -63,8 +62,7 @@ _NAMES = {
     "client.app": "JQ",
     "client.calling": "MessagePack",
     "client.flow": "Flow Progress",
-    "client.handle": "Handle",
-    "client.outcomes": "JobCancelled JobError JobSkipped NoResult",
+    "client.handle": "Handle JobCancelled JobError JobSkipped NoResult",
     "client.task": "Call Task",
     "engine.engine": "Engine connect",
     "engine.replies": "Job",

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _REPLY = re.compile(r"(INVALID|NOTFOUND|CONFLICT|EXPIRED|LOST|FULL|VERSION)(?: ([^\s:]+):)?(?: (.*))?\Z", re.DOTALL)
+_CODE = re.compile(r"[A-Z]+ ")
 _LUA_ERROR = re.compile(r"user_(script|function):\d+:")
 
 
@@ -193,12 +194,11 @@ def from_redis(problem: Exception) -> JQError:
     if known is None and _LUA_ERROR.search(text):
         known = Internal(text)
     if known is None:
-        # redis-py cuts off the code words it knows and keeps them here.
-        word = getattr(problem, "status_code", None) or type(problem).__name__
-        if word in ("NOPERM", "NoPermissionError"):
-            known = Forbidden(f"NOPERM: {text}")
+        if text.startswith("NOPERM"):
+            known = Forbidden(text)
         else:
-            hint = "; the URL of a cluster is redis+cluster://a,b,c" if word in ("MOVED", "MovedError") else ""
-            known = Unavailable(f"{word}: {text}{hint}", problem)
+            hint = "; the URL of a cluster is redis+cluster://a,b,c" if text.startswith("MOVED") else ""
+            word = "" if _CODE.match(text) else f"{type(problem).__name__}: "
+            known = Unavailable(f"{word}{text}{hint}", problem)
     known.__cause__ = problem
     return known

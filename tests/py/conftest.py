@@ -82,7 +82,7 @@ LONGEST = (
     "test_incidents.py",
     "test_failover_load_one.py", "test_failover_load.py", "test_faults.py", "test_failover.py", "test_graceful_stop.py",
     "test_ui_fresh.py", "test_ui_axe.py", "test_model_limits.py", "test_ui_jobs.py", "test_ui_job.py",
-    "test_wheel.py", "test_examples.py", "test_model.py",
+    "test_wheel.py", "test_model.py",
     "test_errors_change_nothing.py", "test_processes.py", "test_ui_pages.py", "test_rights.py", "test_ui_queues.py",
     "test_ui_failures.py", "test_slots.py", "test_worker.py", "test_languages.py", "test_export.py",
     "test_app_worker_process.py", "test_ui_actions.py", "test_ui_constraints.py", "test_ui_overview.py", "test_live.py",

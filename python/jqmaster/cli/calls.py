@@ -1,4 +1,4 @@
-"""`call` and `operations`: everything that JQ can do, by its name; `completion`."""
+"""`call`: everything that JQ can do, by its name; `completion`."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import App
 
-from jqmaster.cli import show, values
+from jqmaster.cli import values
 from jqmaster.cli.declared import is_positional, taking, told
 from jqmaster.cli.kinds import option
 from jqmaster.cli.reach import Destination, connect
-from jqmaster.cli.status import Refused, Replies
+from jqmaster.cli.status import Replies
 from jqmaster.manifest.contract import SERVER, Operation
-from jqmaster.manifest.manifest import operations as _operations
-from jqmaster.manifest.manifest import to_json
+from jqmaster.manifest.manifest import operations
 
 _TAKEN = {field.name for field in fields(Destination)} | {"all"}
-_CALLED = {name: one for name, one in _operations().items() if SERVER not in one.roles}
+_CALLED = {name: one for name, one in operations().items() if SERVER not in one.roles}
 
 call = App(
     name="call",
-    help="Call an operation by its name. It asks nothing: what is named is done. `jqmaster operations` tells of each.",
+    help="Call an operation by its name. It asks nothing: what is named is done.",
 )
 for _name, _one in _CALLED.items():
     call.command(f"{__name__}:call_{_name}", name=_name, help=_one.summary)
@@ -64,39 +63,6 @@ def _with_values(operation: Operation, arguments: dict[str, Any], dumps: Callabl
         none = values.NIL if operation.name == "enqueue" else b""
         arguments[name] = [(job, dumps(job.pop("argument")) if "argument" in job else none) for job in arguments[name]]
     return arguments
-
-
-def operations(name: Annotated[str | None, option("describe this one")] = None, /) -> Replies:
-    """List what JQ can do: operations, as `call` and POST /call take them."""
-    known = _operations()
-    if name is not None and name not in known:
-        raise Refused(f"no such operation: {name}; jqmaster operations lists them", "NOTFOUND")
-    if name is None:
-        rows = ({"name": one.name, "roles": list(one.roles), "summary": one.summary} for one in known.values())
-        yield to_json(known.values()).values(), show.Table("OPERATION=name|ROLES=roles|WHAT~=summary", rows)
-    else:
-        document = to_json([known[name]])[name]
-        yield document, lambda: _print(known[name])
-
-
-def _print(operation: Operation) -> None:
-    print(f"{operation.name}: {operation.summary}", *filter(None, [operation.description]), sep="\n\n")
-    arguments = (
-        {"name": one.name, "type": one.type + "?" * one.optional, "meaning": one.meaning, "default": one.default,
-         "range": "" if one.least is None else f"{one.least:g}..{'' if one.most is None else f'{one.most:g}'}"}
-        for one in operation.arguments
-    )  # fmt: skip
-    print()
-    show.Table(
-        "ARGUMENT=name|TYPE=type|RANGE=range|DEFAULT=default|MEANING~=meaning", arguments, empty="no arguments"
-    ).print()
-    print()
-    show.facts({
-        "reply": [f"{one.type}{f' with {one.given[0]}' if one.given else ''}" for one in operation.replies],
-        "errors": [f"{one.code} {one.path}".strip() for one in operation.errors],
-        "roles": list(operation.roles),
-        "requests": [f"{one.method} {one.path}" for one in operation.routes],
-    })  # fmt: skip
 
 
 def completion(shell: Literal["bash", "zsh", "fish"], /) -> None:

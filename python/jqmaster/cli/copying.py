@@ -8,7 +8,7 @@ from typing import Annotated
 
 from jqmaster.cli import show, values
 from jqmaster.cli.kinds import option
-from jqmaster.cli.reach import connect, current
+from jqmaster.cli.reach import connect
 from jqmaster.cli.status import Refused, Replies
 
 
@@ -37,15 +37,14 @@ def export(file: Annotated[str, option("- for stdout")], /) -> Replies:
 def import_(file: Annotated[str, option("- for stdin")], /) -> Replies:
     """Import such a file into a namespace that is not set up.
 
-    Repeating the command completes an import that broke off. By way of a master --namespace must be given, and is
-    another than the master's own.
+    Repeating the command completes an import that broke off. It takes --redis: no server is asked.
     """
     from jqmaster.engine import copying
 
-    client = connect(creates=True, into=True)
-    namespace = current.get().namespace or (client.namespace if client.target.is_redis else None)
-    if namespace is None:
-        raise Refused("through a server --namespace is required; or give --redis", "INVALID")
+    client = connect(creates=True)
+    if not client.target.is_redis:
+        raise Refused("an import is made straight on Redis: give --redis", "INVALID")
+    namespace = client.namespace
     with values.opened(file, "rb") as source:
         keys = client.import_records(copying.read_file(source), namespace)
     yield {"keys": keys, "namespace": namespace}, f"{show.counted(keys, 'key')} are in {namespace}"

@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from jqmaster.engine.replies import Enqueued
 
 _BATCH = 1000
-_TYPES = {"boolean": "flag", "names": "list<name>", "jobs": "list<job>"}
+_TYPES = {"set<name>": "list<name>", "set<reference>": "list<job>"}
 _MORE = {"delay": ": 90, 5m, 2h", "run_at": ": 2030-01-31T18:00 (local), …Z (UTC) or Unix seconds"}
 _GIVEN = [field for field in FIELDS if field.option]
 
 
 def _argument(field: Field) -> Argument:
-    """A field of a job, as heads of scripts tell of an argument."""
-    of = "|".join(word.name for word in field.words) or _TYPES.get(field.kind, field.kind)
+    """A field of a job, as the command line takes it: the engine checks ranges but of whole numbers."""
     text = field.meaning.replace("`", "") + _MORE.get(field.name, "")
-    bounds = {"least": field.least, "most": field.most} if field.kind == "integer" else {}
-    usual = "" if field.kind in ("boolean", "choice") else field.usual.replace("`", "")
-    return Argument(name=field.name, type=of, optional=True, default=usual or None, meaning=text, **bounds)
+    bounds = {"least": field.least, "most": field.most} if field.type == "integer" else {}
+    usual = "" if field.type == "flag" or field.words else field.usual.replace("`", "")
+    type_ = _TYPES.get(field.type, field.type)
+    return Argument(name=field.name, type=type_, optional=True, default=usual or None, meaning=text, **bounds)
 
 
 @taking(map(_argument, _GIVEN), {field.name: field.option for field in _GIVEN})

@@ -14,12 +14,9 @@ from jqmaster.cli.declared import Where
 from jqmaster.cli.kinds import Count, Duration, Span, State, option
 from jqmaster.cli.reach import Yes, as_json, connect
 from jqmaster.cli.status import Refused, Replies
-from jqmaster.manifest.fields import FIELDS
 
 if TYPE_CHECKING:
     from jqmaster.cli.clients import Client
-
-_SECONDS = {field.name for field in FIELDS if field.kind == "seconds"}
 
 
 @Parameter(name="*")
@@ -90,10 +87,7 @@ def jobs(
 
 def _table(documents: list[dict[str, Any]]) -> show.Table:
     now = show.now_ms()
-    rows = [
-        {**job, "then": _then(job, now), "why": show.one_line(job.get("message")) or job.get("reason")}
-        for job in documents
-    ]
+    rows = [{**job, "then": _then(job, now), "why": job.get("message") or job.get("reason")} for job in documents]
     if all(job["queue"] == job["name"] for job in rows):
         rows = [{**job, "queue": None} for job in rows]
     columns = "ID=id|NAME~=name|QUEUE~=queue|STATUS=status|PRIO>=priority|TRY>=attempt|CREATED=created_ms|WHEN=then"
@@ -124,12 +118,12 @@ def job(*ids: str, history: Annotated[bool, option("show its history")] = False)
 
 
 def _print(job: dict[str, Any]) -> None:
-    shown = {name: show.duration(value) if name in _SECONDS and value else value for name, value in job.items()}
+    shown = {**job, "argument": values.as_json(job.get("argument"))}  # nil is a value, too
     error = job.get("error")
     trace = error.get("traceback") if isinstance(error, dict) else None
     if isinstance(error, dict) and isinstance(trace, str):
         shown["error"] = {key: value for key, value in error.items() if key != "traceback"}
-    show.facts({**shown, "argument": values.as_json(job.get("argument"))})  # nil is a value, too
+    show.facts(shown)
     if isinstance(trace, str):
         print()
         for line in trace.rstrip().splitlines():

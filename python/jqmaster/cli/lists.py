@@ -7,7 +7,7 @@ import fnmatch
 import sys
 import time
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
@@ -17,17 +17,60 @@ from jqmaster.cli.reach import as_json, connect
 from jqmaster.cli.status import Replies
 from jqmaster.errors import NotFound
 from jqmaster.manifest.contract import Role
+from jqmaster.manifest.manifest import operations
 
-Rows = Iterable[dict[str, Any]]
+if TYPE_CHECKING:
+    from jqmaster.cli.clients import Client
+
+Document = dict[str, Any]
+Rows = Iterable[Document]
 Name = Annotated[str | None, Parameter(name="NAME", help="show this one")]
 queues, schedules, keys = App(name="queues"), App(name="schedules"), App(name="keys")
 MINUTES = 5
 _WAITING = ("queued", "scheduled", "blocked", "retrying")
-_STYLES = {"ready": "green", "pulling": "green", "full": "cyan", "busy": "yellow", "quiet": "yellow"}
-_STYLES |= {"unreachable": "red", "gone": "red"}
 
 
-def _listed(operation: str, name: str | None, table: Callable[[Rows], show.Table], **asked: Any) -> Replies:
+# What is listed, under which columns, and what is said where there is none.
+_TABLES = {
+    "queues": (
+        "QUEUE~=name|QUEUED>=queued:cyan|OLDEST>=oldest_ready_ms|EMPTY IN>=empties_ms|SCHED>=scheduled:blue"
+        "|BLOCKED>=blocked:magenta|RETRY>=retrying:yellow|RUN>=running:green|DONE>=done|ERROR>=error:red"
+        "|CANCEL>=cancelled:dim|SKIP>=skipped:dim|IN>=recent.enqueued|OUT>=recent.done|WHY~=why:yellow",
+        "no queues yet; they come with their first job",
+    ),
+    "constraints": (
+        "LIMIT=id|AT ONCE>=concurrency|RATE=rate|FOR EACH~=by|RUN>=running|STARTS>=starts|KEYS>=keys|FULL>=full"
+        "|HELD>=held:yellow|HOLD=hold_ms:yellow|OPENS=opens_ms|MATCH~=match",
+        "no limits",
+    ),
+    "schedules": (
+        "SCHEDULE~=id|EVERY=every|CRON=cron|ZONE=timezone|JOB~=job.name|MADE>=made|LAST=last_ms|NEXT=next_ms"
+        "|PAUSED=paused:yellow",
+        "no schedules",
+    ),
+    "workers": (
+        "WORKER=id|NAME~=name|STATE=state|ASKED TO=request:yellow|JOBS>=held|OF>=max_jobs|SEEN=seen_ms"
+        "|LAPSED>=lapsed:red|QUEUES~=queues",
+        "no worker is listed: jqmaster work MODULE:JQ starts one",
+    ),
+    "failures": (
+        "FAILURES~=group|JOBS>=count:red|TREND=counts|FIRST=first_ms|LAST=last_ms|MESSAGE~=message",
+        "no job has failed for good",
+    ),
+    "keys": (
+        "KEY=id|NAME~=name|ROLES~=roles|QUEUES~=queues|RATE/S>=rate|CREATED=created_ms|USED=used_ms|EXPIRES=expires_ms",
+        "there are no keys; masters that only their own host can reach ask for none",
+    ),
+}  # fmt: skip
+
+
+def table(operation: str, documents: Rows) -> show.Table:
+    """`documents` as `operation` lists them."""
+    columns, empty = _TABLES[operation]
+    return show.Table(columns, documents, empty=empty)
+
+
+def _listed(operation: str, name: str | None = None, **asked: Any) -> Replies:
     """All of a kind under a table; of the one that is named all there is."""
     client = connect()
     if name is not None:
@@ -35,113 +78,31 @@ def _listed(operation: str, name: str | None, table: Callable[[Rows], show.Table
         yield found, lambda: show.facts(found)
         return
     documents = list(client.each(operation, **asked))
-    yield documents, table(documents)
+    yield documents, table(operation, map(with_why, documents) if operation == "queues" else documents)
 
 
 # -- queues ---------------------------------------------------------------------------------------
 
 
-def queues_table(found: Rows, *, is_narrow: bool = False) -> show.Table:
-    """With `minutes`, see MINUTES. `is_narrow`: on 80 columns what waits for its time or for others is LATER."""
-    now, rows = show.now_ms(), []
-    for queue in found:
-        recent, waiting = queue.get("recent") or {}, sum(queue[state] for state in _WAITING)
-        minutes = recent.get("span_ms", 60_000) / 60_000
-        came, went = recent.get("enqueued", 0), recent.get("done", 0) + recent.get("moved", 0)
-        empty_in = ""
-        if queue.get("empties_ms") is not None:
-            empty_in = show.milliseconds(queue["empties_ms"])
-        elif queue["queued"] and queue.get("cause"):
-            ended = went + recent.get("error", 0) + recent.get("cancelled", 0)
-            empty_in = "growing" if came > ended else "never"
-        cause = queue.get("cause")
-        if cause == "constraint":
-            cause = f"held by {', '.join(queue['held_by'])}"
-        full = bool(queue["max_waiting"]) and waiting >= queue["max_waiting"]
-        since_ms = queue.get("oldest_ready_ms")
-        rows.append({
-            **queue,
-            "in": round(came / minutes, 1),
-            "out": round(went / minutes, 1),
-            "later": waiting - queue["queued"],
-            "oldest": "" if since_ms is None else show.duration(max(0, now - since_ms) // 1000, is_coarse=True),
-            "empty_in": empty_in,
-            "why": [
-                reason for reason in ("paused" if queue["paused"] else cause, "full" if full else None) if reason
-            ],
-        })  # fmt: skip
-    kept = "QUEUE~=name|QUEUED>=queued:cyan|OLDEST>=oldest"
-    if is_narrow:
-        columns = f"{kept}|LATER>=later|RUN>=running:green|ERROR>=error:red|DONE/MIN>=out|WHY~=why:yellow"
-    else:
-        columns = f"{kept}|EMPTY IN>=empty_in|SCHED>=scheduled:blue|BLOCKED>=blocked:magenta|RETRY>=retrying:yellow|"
-        columns += "RUN>=running:green|DONE>=done|ERROR>=error:red|CANCEL>=cancelled:dim|SKIP>=skipped:dim|"
-        columns += "IN/MIN>=in|DONE/MIN>=out|WHY~=why:yellow"
-    return show.Table(columns, rows, empty="no queues yet; they come with their first job")
+def with_why(queue: dict[str, Any]) -> dict[str, Any]:
+    """A queue, with why its jobs wait."""
+    waiting = sum(queue[state] for state in _WAITING)
+    cause = f"held by {', '.join(queue['held_by'])}" if queue.get("cause") == "constraint" else queue.get("cause")
+    is_full = bool(queue["max_waiting"]) and waiting >= queue["max_waiting"]
+    return {**queue, "why": [*filter(None, ["paused" if queue["paused"] else cause, "full" if is_full else None])]}
 
 
 @queues.default
 def queues_(name: Name = None, /) -> Replies:
     """List queues, or show all of one.
 
-    IN/MIN and DONE/MIN are means of the last 5 minutes, EMPTY IN is when none is queued if all goes on like that, WHY
-    is why the oldest waits. Settings: jqmaster call queue.
+    OLDEST is since when its oldest job is ready, IN and OUT are of the last 5 minutes, EMPTY IN is when none is queued
+    if all goes on like that, WHY is why the oldest waits. Settings: jqmaster call queue.
     """
-    return _listed("queues", name, queues_table, minutes=MINUTES)
-
-
-Names = Annotated[str, option("* stands for any run of characters")]
-
-
-@queues.command
-def pause(*names: Names) -> Replies:
-    """Pause queues."""
-    return _pause(names, paused=True)
-
-
-@queues.command
-def resume(*names: Names) -> Replies:
-    """Resume queues."""
-    return _pause(names, paused=False)
-
-
-def _pause(names: tuple[str, ...], *, paused: bool) -> Replies:
-    client = connect()
-    known = [queue["name"] for queue in client.each("queues")]
-    chosen: dict[str, None] = {}
-    for name in names:
-        pattern = name.replace("[", "[[]").replace("?", "[?]")
-        fitting = [one for one in known if fnmatch.fnmatchcase(one, pattern)]
-        if not fitting:
-            raise NotFound(f"no such queue: {name}")
-        chosen |= dict.fromkeys(fitting)
-    for name in chosen:
-        queue = client.call("queue", name, paused=paused)
-        jobs = f"; {show.counted(queue['queued'], 'job waits', 'jobs wait')}" if queue["queued"] else ""
-        yield queue, f"{name} {'is paused' if paused else 'goes on'}{jobs}"
+    return _listed("queues", name, minutes=MINUTES)
 
 
 # -- limits ---------------------------------------------------------------------------------------
-
-
-def limits_table(found: Rows) -> show.Table:
-    rows = []
-    for limit in found:
-        rate, by, keys = limit.get("rate"), limit.get("by"), limit["keys"]
-        most = [f"{show.count(limit['concurrency'])} at once"] if limit.get("concurrency") else []
-        most += [f"{show.count(rate['limit'])} in {show.duration(rate['period'])}"] if rate else []
-        used, allowed = limit["running"], limit.get("concurrency")
-        if not allowed and rate and limit.get("starts") is not None:
-            used, allowed = limit["starts"], rate["limit"]
-        use = f"{used:g}/{show.count(allowed)}" if allowed else f"{used} run"
-        rows.append({
-            **limit,
-            "most": ", ".join(most) + (f" for each {by if isinstance(by, str) else ' and '.join(by)}" if by else ""),
-            "use": f"{show.count(used)} in {show.counted(keys, 'key')}" if by else use,
-            "opens_ms": max(limit.get("hold_ms") or 0, limit.get("opens_ms") or 0),
-        })  # fmt: skip
-    columns = "LIMIT=id|AT MOST~=most|IN USE=use|FULL>=full|HELD>=held:yellow|OPENS=opens_ms|MATCH~=match"
-    return show.Table(columns, rows, empty="no limits")
 
 
 def limits(id_: Name = None, /) -> Replies:
@@ -150,23 +111,10 @@ def limits(id_: Name = None, /) -> Replies:
     Set one: jqmaster call constrain. Close one for a while: jqmaster call hold. Of one with many keys FULL and HELD
     count those that were looked at.
     """
-    return _listed("constraints", id_, limits_table, busiest=20 if id_ else 1)
+    return _listed("constraints", id_, busiest=20 if id_ else 1)
 
 
 # -- schedules ------------------------------------------------------------------------------------
-
-
-def _schedules_table(found: Rows) -> show.Table:
-    rows = []
-    for one in found:
-        following: Any = ("paused", "yellow") if one.get("paused") else ("never", "red")
-        if one.get("next_ms") and not one.get("paused"):
-            following = show.when(one["next_ms"])
-        clocks = one.get("timezone") or one.get("tz") or "UTC"
-        rhythm = f"every {show.duration(one['every'])}" if one.get("every") else f"{one.get('cron')} {clocks}"
-        rows.append({**one, "rhythm": rhythm, "name": one["job"]["name"], "following": following})
-    columns = "SCHEDULE~=id|WHEN~=rhythm|JOB~=name|MADE>=made|LAST=last_ms|NEXT=following"
-    return show.Table(columns, rows, empty="no schedules")
 
 
 @schedules.default
@@ -175,53 +123,47 @@ def schedules_(id_: Name = None, /) -> Replies:
 
     Create or replace one, or run it now: jqmaster call schedule.
     """
-    return _listed("schedules", id_, _schedules_table, next=5, runs=5)
+    return _listed("schedules", id_, next=5, runs=5)
 
 
-@schedules.command(name="pause")
-def _pause_schedules(*ids: str) -> Replies:
-    """Pause schedules."""
-    return _paused_schedules(ids, paused=True)
+# -- pausing --------------------------------------------------------------------------------------
 
 
-@schedules.command(name="resume")
-def _resume_schedules(*ids: str) -> Replies:
-    """Resume schedules."""
-    return _paused_schedules(ids, paused=False)
+def _pause_queue(client: Client, queue: Document, paused: bool) -> Document:
+    return client.call("queue", queue["name"], paused=paused)  # type: ignore[no-any-return]
 
 
-def _paused_schedules(ids: tuple[str, ...], *, paused: bool) -> Replies:
-    from jqmaster.manifest.manifest import operations
-
-    client = connect()
+def _pause_schedule(client: Client, schedule: Document, paused: bool) -> Document:
     taken = {argument.name for argument in operations()["schedule"].arguments}
-    for schedule_id in ids:
-        one = client.there("schedules", schedule_id)
-        spec = {name: value for name, value in one.items() if name in taken} | {"paused": paused}
-        after = client.call("schedule", **spec | {"argument": client.serializer.dumps(one.get("argument"))})
-        goes_on = f"goes on, next {show.when(after.get('next_ms')) or 'never'}"
-        yield after, f"{schedule_id} {'is paused' if paused else goes_on}"
+    spec = {name: value for name, value in schedule.items() if name in taken} | {"paused": paused}
+    argument = client.serializer.dumps(schedule.get("argument"))
+    return client.call("schedule", **spec | {"argument": argument})  # type: ignore[no-any-return]
+
+
+def _pausing(
+    operation: str, change: Callable[[Client, Document, bool], Document], paused: bool
+) -> Callable[..., Replies]:
+    def command(*names: Annotated[str, option("* stands for any run of characters")]) -> Replies:
+        client = connect()
+        known = {str(document.get("id") or document["name"]): document for document in client.each(operation)}
+        chosen: dict[str, None] = {}
+        for name in names:
+            fitting = fnmatch.filter(known, name.replace("[", "[[]").replace("?", "[?]"))
+            if not fitting:
+                raise NotFound(f"no such {operation.removesuffix('s')}: {name}")
+            chosen |= dict.fromkeys(fitting)
+        for name in chosen:
+            yield change(client, known[name], paused), f"{name} {'is paused' if paused else 'goes on'}"
+
+    return command
+
+
+for _app, _operation, _change in (queues, "queues", _pause_queue), (schedules, "schedules", _pause_schedule):
+    for _word, _paused in ("pause", True), ("resume", False):
+        _app.command(_pausing(_operation, _change, _paused), name=_word, help=f"{_word.capitalize()} {_operation}.")
 
 
 # -- workers --------------------------------------------------------------------------------------
-
-
-def workers_table(found: Rows) -> show.Table:
-    now, rows = show.now_ms(), []
-    for worker in found:
-        held, state = worker.get("held") or 0, worker["state"]
-        has_slots = worker.get("url") or worker.get("pid")
-        begun = [started_ms for _, started_ms in worker.get("running") or []]
-        rows.append({
-            **worker,
-            "state": (f"{state}, asked to stop" if worker.get("request") == "stop" else state, _STYLES.get(state)),
-            "jobs": f"{held}/{worker['max_jobs']}" if has_slots else held,
-            "longest": show.milliseconds(max(0, now - min(begun))) if begun else "",
-        })  # fmt: skip
-    columns = "WORKER=id|NAME~=name|STATE=state|JOBS>=jobs|LONGEST>=longest|SEEN=seen_ms|LAPSED>=lapsed:red"
-    return show.Table(
-        f"{columns}|QUEUES~=queues", rows, empty="no worker is listed: jqmaster work MODULE:JQ starts one"
-    )
 
 
 def workers(name: Annotated[str | None, option("show those of this id or name")] = None, /) -> Replies:
@@ -232,7 +174,7 @@ def workers(name: Annotated[str | None, option("show those of this id or name")]
     """
     found = list(connect().each("workers"))
     if name is None:
-        yield found, workers_table(found)
+        yield found, table("workers", found)
         return
     chosen = [worker for worker in found if name in (worker["id"], worker["name"])]
     if not chosen:
@@ -242,16 +184,6 @@ def workers(name: Annotated[str | None, option("show those of this id or name")]
 
 
 # -- failures, statistics -------------------------------------------------------------------------
-
-
-def failures_table(groups: Rows) -> show.Table:
-    rows = []
-    for group in groups:
-        message = show.one_line(group.get("message")).removeprefix(f"{group['group']}: ")
-        counts = group.get("counts") or []
-        rows.append({**group, "message": message, "trend": show.spark(counts) if any(counts) else ""})
-    columns = "FAILURES~=group|JOBS>=count:red|TREND=trend|FIRST=first_ms|LAST=last_ms|MESSAGE~=message"
-    return show.Table(columns, rows, empty="no job has failed for good")
 
 
 def failures(
@@ -269,11 +201,11 @@ def failures(
     asked = {"steps": 12, "from_ms": now - round(last * 1000), "to_ms": now + 1}
     if group is not None:
         for found in client.call("failures", group, sample=100, **asked).documents:
-            yield found, lambda found=found: show.facts({**found, "counts": show.spark(found["counts"])})
+            yield found, lambda found=found: show.facts(found)
             return
         raise NotFound(f"no job has failed for good in the group {group}")
     groups = sorted(client.each("failures", **asked), key=lambda one: -one["last_ms"])
-    yield groups, failures_table(groups)
+    yield groups, table("failures", groups)
 
 
 _LENGTHS_S = {"minute": 60, "hour": 3600, "day": 86400}
@@ -300,11 +232,8 @@ def stats(
     zone = time.gmtime if by == "day" else time.localtime  # days are those of UTC
     for one in found:
         one["begin"] = time.strftime(form, zone(one["begin_ms"] / 1000))
-        for kind in ("wait", "run"):
-            if (times := one.get(kind) or {}).get("count"):
-                one |= {f"{kind}_{what}": show.milliseconds(times[what]) for what in ("mean", "p99")}
     columns = "IN>=enqueued|DONE>=done|FAILED>=failed|LAPSED>=lapsed|ERROR>=error:red|CANCEL>=cancelled|BACK>=released"
-    columns += "|MOVED>=moved|SKIP>=skipped|WAIT>=wait_mean|WAIT99>=wait_p99|RUN>=run_mean|RUN99>=run_p99"
+    columns += "|MOVED>=moved|SKIP>=skipped|WAIT>=wait.mean|WAIT99>=wait.p99|RUN>=run.mean|RUN99>=run.p99"
     yield found, show.Table(f"{by.upper()}=begin|{columns}", found, empty="nothing happened")
 
 
@@ -317,15 +246,9 @@ def config() -> Replies:
     Change some: jqmaster call config --set result_ttl=600,done_max=100
     """
     described = connect().call("config", describe=True)
-    rows = [{**one, "value": _setting(one, "value"), "default": _setting(one, "default")} for one in described]
-    for row in rows:
-        row["value"] = row["value"], "bold" if row["value"] != row["default"] else None
-    yield described, show.Table("SETTING=name|VALUE>=value|DEFAULT>=default:dim|MEANING~=meaning", rows)
-
-
-def _setting(one: dict[str, Any], name: str) -> str:
-    value = one[name]
-    return show.duration(value) if one.get("unit") in ("s", "seconds") else values.as_json(value)
+    rows = [{**one, **{name: values.as_json(one[name]) for name in ("value", "default")}} for one in described]
+    columns = "SETTING=name|VALUE>=value|DEFAULT>=default:dim|UNIT=unit:dim|MEANING~=meaning"
+    yield described, show.Table(columns, rows)
 
 
 @keys.default
@@ -335,11 +258,7 @@ def keys_() -> Replies:
     Masters ask for keys once there is one, or when others than their own host can reach them. The first is made
     straight on Redis: jqmaster keys create ann --role admin --redis URL. Take one away: jqmaster call revoke ID
     """
-    found = list(connect().each("keys"))
-    columns = "KEY=id|NAME~=name|ROLES~=roles|QUEUES~=queues|RATE/S>=rate|CREATED=created_ms|USED=used_ms"
-    columns += "|EXPIRES=expires_ms"
-    empty = "there are no keys; masters that only their own host can reach ask for none"
-    yield found, show.Table(columns, found, empty=empty)
+    return _listed("keys")
 
 
 @keys.command

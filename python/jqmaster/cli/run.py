@@ -33,7 +33,7 @@ COMMANDS = {
     "Jobs": {"enqueue": "enqueue", "jobs": "jobs job result", "why": "why", "act": "retry cancel discard kick"},
     "Operate": {"lists": "queues limits schedules workers failures stats", "top": "top", "doctor": "doctor"},
     "Administer": {
-        "lists": "config keys", "acl": "acl", "copying": "export import", "calls": "call operations completion",
+        "lists": "config keys", "acl": "acl", "copying": "export import", "calls": "call completion",
     },
 }  # fmt: skip
 # What they are called elsewhere: "did you mean".

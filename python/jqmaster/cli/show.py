@@ -6,10 +6,12 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any, get_args
 
 from jqmaster.cli import values
 from jqmaster.cli.kinds import State
+from jqmaster.manifest.fields import FIELDS
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -18,6 +20,10 @@ STATES: tuple[str, ...] = get_args(State)
 ENDED = ("done", "error", "cancelled", "skipped")
 OF_STATE = {"queued": "cyan", "scheduled": "blue", "blocked": "magenta", "retrying": "yellow", "running": "green"}
 OF_STATE |= {"error": "red", "cancelled": "dim", "skipped": "dim"}
+OF_STATE |= {"ready": "green", "pulling": "green", "full": "cyan", "busy": "yellow", "quiet": "yellow"}  # of workers
+OF_STATE |= {"unreachable": "red", "gone": "red"}
+_SECONDS = {"every", "period", *(field.name for field in FIELDS if field.type == "seconds")}
+_TIMES = {"mean", "p50", "p90", "p99", "p999"}  # of statistics, in ms
 _SPARKS = "▁▂▃▄▅▆▇█"
 _PIPE = 100_000  # columns of a pipe: nothing is cut there
 _MOMENTS_FROM_MS = 1e11  # a number that is more is a moment (from 1973 on); a field in ms that is less, a duration
@@ -46,7 +52,9 @@ def text(field: str, cell: Cell, moment: Callable[[float], str | None]) -> str:
             return plain(value if isinstance(value, str) else values.as_json(value))
         case str():
             return plain(value)
-        case int() | float() if field.endswith("_ms"):
+        case int() | float() if field in _SECONDS:
+            return duration(value)
+        case int() | float() if field.endswith("_ms") or field in _TIMES:
             return moment(value) or "" if _is_moment(value) else milliseconds(value)
         case int() if _is_moment(value):
             return moment(value) or ""
@@ -54,6 +62,10 @@ def text(field: str, cell: Cell, moment: Callable[[float], str | None]) -> str:
             return count(value)
         case float():
             return f"{value:,g}"
+        case {"limit": limit, "period": period} if len(value) == 2:
+            return f"{count(limit)} in {duration(period)}"
+        case [*some] if field == "counts":
+            return spark(some) if any(some) else ""
         case [*some] if all(isinstance(one, str) for one in some):
             return plain(", ".join(some))
         case [*some] if all(isinstance(one, int) and _is_moment(one) for one in some):
@@ -63,12 +75,16 @@ def text(field: str, cell: Cell, moment: Callable[[float], str | None]) -> str:
     return plain(values.as_json(value))
 
 
+def _brief(field: str, cell: Cell, moment: Callable[[float], str | None]) -> str:
+    return text(field, one_line(cell) if isinstance(cell, str) else cell, moment)
+
+
 def _is_moment(value: float) -> bool:
     return value > _MOMENTS_FROM_MS
 
 
 def _style(field: str, cell: Cell) -> str | None:
-    return cell[1] if isinstance(cell, tuple) else OF_STATE.get(cell) if field == "status" else None
+    return cell[1] if isinstance(cell, tuple) else OF_STATE.get(cell) if field in ("status", "state") else None
 
 
 def is_cut() -> bool:
@@ -88,8 +104,9 @@ def say(renderable: Any) -> None:
 
 class Table:
     """Documents under columns, which stand in one text with `|` between: `TITLE=field`, behind the title `>` for
-    numbers and `~` for what may be cut, behind the field `:red` for a style. Without columns there is one for each
-    field. A column that says nothing in any row is left out.
+    numbers and `~` for what may be cut, behind the field `:red` for a style. A field may be one of a document within,
+    `job.name`; of texts the first line is shown. Without columns there is one for each field. A column that says
+    nothing in any row is left out.
 
     `empty` is said when there is no row, `more` below the rows.
     """
@@ -106,11 +123,13 @@ class Table:
         for column in columns.split("|"):
             title, _, rest = column.strip().partition("=")
             field, _, style = rest.partition(":")
-            cells = [text(field, row.get(field), lambda moment: when(moment, now)) for row in rows]
+            *within, name = field.split(".")
+            values = [reduce(lambda found, key: found.get(key) or {}, within, row).get(name) for row in rows]
+            cells = [_brief(name, value, lambda moment: when(moment, now)) for value in values]
             if any(cells):
                 self.columns.append(title)
-                for line, row, cell in zip(self.cells, rows, cells, strict=True):
-                    line.append((cell, _style(field, row.get(field)) or style))
+                for line, value, cell in zip(self.cells, values, cells, strict=True):
+                    line.append((cell, _style(field, value) or style))
         self.empty, self.more = empty, more
 
     def rich(self, most: int | None = None) -> RichTable:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from jqmaster.cli.clients import Client
 
-_WIDE = 110  # columns for all that is known of queues
 _LEVELS = {"ok": "green", "warning": "yellow", "problem": "red"}
 
 
@@ -34,21 +33,21 @@ def top(*, every: Annotated[Span, option("refresh interval in s")] = 2) -> int:
     if not sys.stdout.isatty():
         raise Refused("top needs a terminal", "INVALID")
     client, console = connect(), Console(highlight=False, markup=False, emoji=False)
-    head, tables = look(client, console.width)  # what cannot be reached is said before the screen is taken
+    head, tables = look(client)  # what cannot be reached is said before the screen is taken
     try:
         with Live(console=console, screen=True, auto_refresh=False) as live:
             while True:
                 live.update(_picture(head, tables, console.height), refresh=True)
                 time.sleep(every)
                 try:
-                    head, tables = look(client, console.width)
+                    head, tables = look(client)
                 except JQError as error:  # it comes back when the server does; the last tables stay
                     head = [_line(f"cannot look: {show.one_line(error.message)}", "red")]
     except KeyboardInterrupt:
         return 0
 
 
-def look(client: Client, width: int) -> tuple[list[Text], list[show.Table]]:
+def look(client: Client) -> tuple[list[Text], list[show.Table]]:
     """Raises what the client does."""
     queues = sorted(client.each("queues", minutes=lists.MINUTES), key=lambda one: (-one["queued"], one["name"]))
     verdict = alerts.verdict(client.ask(lambda engine: alerts.every(engine.alerts)))
@@ -61,10 +60,10 @@ def look(client: Client, width: int) -> tuple[list[Text], list[show.Table]]:
     ]
     groups = sorted(client.each("failures"), key=lambda group: -group["last_ms"])
     tables = [
-        lists.queues_table(queues, is_narrow=width < _WIDE),
-        lists.workers_table(list(client.each("workers"))),
-        lists.limits_table(client.each("constraints", busiest=1)),
-        lists.failures_table(groups),
+        lists.table("queues", map(lists.with_why, queues)),
+        lists.table("workers", client.each("workers")),
+        lists.table("constraints", client.each("constraints", busiest=1)),
+        lists.table("failures", groups),
     ]
     return head, [table for table in tables if table.cells]
 

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from jqmaster.client.link import Link
 from jqmaster.client.registry import Registry
 
 if TYPE_CHECKING:
@@ -79,9 +80,10 @@ class JQ(Registry):
 
         `raises`: what a job raises comes out of `enqueue`; else its handle has it.
         """
-        from jqmaster.client.immediate import MemoryLink
+        from jqmaster.client.immediate import Memory
 
-        with self.connected(self.target, MemoryLink(self, raises=raises)):
+        memory = Memory(self, raises=raises)
+        with self.connected(self.target, Link(lambda: memory, self.serializer)):
             yield
 
     @contextmanager

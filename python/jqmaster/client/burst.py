@@ -11,13 +11,15 @@ from typing import Any
 import msgpack
 
 from jqmaster.client.handle import batched
-from jqmaster.client.immediate import MemoryLink
+from jqmaster.client.immediate import Memory
 from jqmaster.client.registry import Registry
 from jqmaster.client.worker import Runner, queues_of
+from jqmaster.engine.engine import Operations
 from jqmaster.engine.options import several
 from jqmaster.engine.replies import Job
 from jqmaster.worker.ending import Outcome
 from jqmaster.worker.notes import outside_of_loops
+from jqmaster.worker.slots import Slots
 from jqmaster.worker.sources import EngineSource
 from jqmaster.worker.worker import Worker
 
@@ -38,7 +40,8 @@ async def aburst(
     raises: bool = True,
 ) -> int:
     """See `JQ.burst`."""
-    if isinstance(jq.link, MemoryLink):
+    transport = await jq.link.open()
+    if isinstance(transport, Memory):
         return 0  # jobs have run where they were enqueued
     wanted = list(several(queues, "queues")) if queues else queues_of(jq)
     runner = Runner(jq, concurrency)
@@ -53,9 +56,9 @@ async def aburst(
             cause.add_note(f"in job {outcome.job.id} ({outcome.job.name}), attempt {outcome.job.attempt}")
             failed.append(cause)
 
-    source = _BurstSource((await jq.link.open()).engine, wanted)
+    source = _BurstSource(jq, transport.engine, wanted, ("retrying", "scheduled") if delayed else ("retrying",))
     worker = Worker(runner.functions(), source, runner.threads, concurrency=concurrency, on_outcome=on_outcome)
-    source.begin(jq, worker, ("retrying", "scheduled") if delayed else ("retrying",))
+    source.slots = worker.slots
     try:
         async with runner.alive():
             await worker.run(source.empty)
@@ -84,26 +87,26 @@ def _cause(outcome: Outcome) -> Exception:
 class _BurstSource(EngineSource):
     """A source that waits for no jobs, and says when there are none."""
 
-    def begin(self, jq: Registry, runs: Worker, states: Sequence[str]) -> None:
+    slots: Slots
+
+    def __init__(self, jq: Registry, engine: Operations, queues: Sequence[str], states: Sequence[str]) -> None:
         """`states`: of jobs that are not waited for."""
+        super().__init__(engine, queues)
         self.empty = asyncio.Event()
         self.problem: Exception | None = None
-        self._jq = jq
-        self._runs = runs
-        self._states = states
+        self._jq, self._states = jq, states
 
     async def fetch(self, count: int) -> list[Job]:
         try:
             while True:
-                was_busy = not self._runs.slots.is_idle  # what ends meanwhile may leave more to run
-                wish = self._wish["queues"], count
-                next_ms, jobs = await self._engine.pick(self.worker, *wish, without=self._wish.get("without"))
+                was_busy = not self.slots.is_idle  # what ends meanwhile may leave more to run
+                next_ms, jobs = await self._engine.pick(self.worker, count=count, **self._wish)
                 if jobs or not next_ms:
                     return jobs
                 if was_busy:
                     with contextlib.suppress(TimeoutError):
                         async with asyncio.timeout(LOOK_S):
-                            await self._runs.slots.until(lambda: self._runs.slots.is_idle)
+                            await self.slots.until(lambda: self.slots.is_idle)
                 elif not await self._hurry():
                     break
         except Exception as error:
@@ -112,18 +115,14 @@ class _BurstSource(EngineSource):
         await asyncio.Event().wait()
         raise AssertionError("unreachable")
 
-    # -- parts ------------------------------------------------------------------------------------
-
-    def _serves(self, queue: str) -> bool:
-        return any(fnmatchcase(queue, wanted) for wanted in self._wish["queues"])
-
     async def _hurry(self) -> bool:
         """Make jobs that wait for their time ready; whether there were any."""
-        moved = False
-        for state in self._states:
-            ids = [job["id"] async for job in self._jq.ajobs(brief=True, status=state) if self._serves(job["queue"])]
-            moved = "queued" in await batched(self._at_once, ids) or moved
-        return moved
+        ids = [
+            job["id"]
+            async for job in self._jq.ajobs(brief=True, status=self._states)
+            if any(fnmatchcase(job["queue"], wanted) for wanted in self._wish["queues"])
+        ]
+        return "queued" in await batched(self._at_once, ids)
 
     async def _at_once(self, ids: Sequence[str]) -> list[str]:
         return await self._engine.change([({"id": job_id, "delay": 0}, b"") for job_id in ids])

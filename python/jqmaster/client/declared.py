@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, cast
 
 from jqmaster.client.operating import OperatingMethods
-from jqmaster.client.task import Call, ScheduleOptions, Task, When
+from jqmaster.client.task import ScheduleOptions, Task, When
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine import options, zones
-from jqmaster.engine.options import JobOptions, Limits, check_arguments, known
+from jqmaster.engine.options import Limits, known
 from jqmaster.errors import Invalid, Unavailable
 
 log = logging.getLogger("jqmaster.jobs")
@@ -57,8 +57,7 @@ class Schedule(NamedTuple):
     async def bring(self, jq: OperatingMethods) -> None:
         """Raises what the operation does, and what the serializer raises."""
         when = self.when.copy()  # what is left of it in the end says when
-        chosen: JobOptions = {**self.task.chosen, **when.pop("options", {})}
-        call: Call[Any] = Call(self.task, *self.task.prepare(when.pop("args", ()), when.pop("kwargs", {}), chosen))
+        call = self.task.options(**when.pop("options", {})).call(when.pop("args", ()), when.pop("kwargs", {}))
         # A new rule of a time zone makes another declaration.
         when.setdefault("declared", _digest(call.spec(), call.argument.hex(), zones.with_rule(options.when_of(when))))
         await jq.arepeat(self.id, call, **cast(When, when))
@@ -76,14 +75,14 @@ def limit_of(match: Match, limits: LimitOptions) -> Limit:
         raise TypeError(f"match is a map of conditions, such as {{'name': 'mail.*'}}, or a task; got {match!r}")
     if not isinstance(limit_id, str):
         raise TypeError("give the limit an id: jq.limit({...}, id='per-customer', concurrency=5)")
-    check_arguments("constrain", known(own, Limits, "option of a limit"))
+    known(own, Limits, "option of a limit")
     return Limit(limit_id, match, cast(Limits, own))
 
 
 async def bring(jq: OperatingMethods, declared: Iterable[Limit | Schedule], tried: asyncio.Event) -> None:
-    """Bring all of it, in this order. Sets `tried` when that is done, or the server cannot be reached: it gets the
-    rest later, then. Raises ValueError for what cannot be, such as a cron expression that is none: a program with it must not
-    start as if all were well."""
+    """Bring all of it, in this order. Sets `tried` when that is done, or the server cannot be reached: it gets the rest
+    later, then. Raises ValueError for what cannot be, such as a cron expression that is none: a program with it must
+    not start as if all were well."""
     left = list(declared)
     failures = 0
     try:

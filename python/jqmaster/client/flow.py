@@ -8,10 +8,9 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from jqmaster.client import handle as handles
-from jqmaster.client.handle import Handle, batched
+from jqmaster.client.handle import Handle, JobCancelled, JobError, batched
 from jqmaster.client.link import Link, plain
-from jqmaster.client.outcomes import JobCancelled, JobError
-from jqmaster.client.task import Call
+from jqmaster.client.task import Call, calls_of
 from jqmaster.engine.ended import ENDED
 from jqmaster.engine.options import JobOptions
 from jqmaster.engine.replies import Document
@@ -87,15 +86,15 @@ class Flow(Generic[R_co]):
         """Cancel all that has not ended, callbacks included; how many jobs that were. `force` as of `Handle.cancel`.
         Of more than 1000 jobs in steps, those behind others first."""
         ids = [job.id for job in reversed((*self.jobs, *self.callbacks))]
-        transport = await self.link.open()
-        states = await batched(partial(transport.engine.cancel, force=force or None), ids)
+        engine = (await self.link.open()).engine
+        states = await batched(partial(engine.cancel, force=force or None), ids)
         return sum(state not in ENDED and not state.isupper() for state in states)
 
     result, progress, cancel = plain(aresult), plain(aprogress), plain(acancel)
 
     async def _documents(self) -> list[Document | None]:
         engine = (await self.link.open()).engine
-        return await batched(lambda ids: engine.get(list(ids)), self.jobs)
+        return await batched(engine.get, [job.id for job in self.jobs])
 
     async def _cause(self) -> Exception | None:
         """What the first job has to say that went wrong by itself."""
@@ -103,13 +102,7 @@ class Flow(Generic[R_co]):
             if document and document["status"] == "cancelled":
                 return JobCancelled(document["id"])
             if document and document["status"] == "error" and document.get("reason") != "dependency":
-                shown = handles.unpacked(document, self.link.serializer)
-                return JobError(
-                    document["id"],
-                    shown.get("reason", "other"),
-                    shown.get("message", ""),
-                    shown.get("error"),
-                )
+                return handles.failure(handles.unpacked(document, self.link.serializer))
         return None
 
 
@@ -117,6 +110,7 @@ class FlowMethods:
     """What a `JQ` has of flows."""
 
     link: Link
+    aenqueue_many: Any
 
     # Not coroutine functions: the calls are made where they come from, not in the loop.
     def achain(
@@ -134,7 +128,7 @@ class FlowMethods:
         none, more in batches of which the last has the end: a repeat with the same `request` completes what was
         broken off. Raises ValueError for more jobs, or where they depend on more than 100,000 all together.
         """
-        return _enqueued(self, "chain", steps, [], failed, request)
+        return self._enqueued(steps, None, failed, request, is_list=False)
 
     def achord(
         self,
@@ -145,7 +139,7 @@ class FlowMethods:
         request: str | None = None,
     ) -> Coroutine[Any, Any, Flow[R]]:
         """`chain` of two steps: `calls` side by side, then one that finds their results."""
-        return _enqueued(self, "chord", [calls, then], [], failed, request)
+        return self.achain(calls, then, failed=failed, request=request)
 
     def agroup(
         self,
@@ -157,40 +151,35 @@ class FlowMethods:
     ) -> Coroutine[Any, Any, Flow[list[R]]]:
         """Enqueue calls that run side by side; their results in order are that of the flow. `done`: a call for when
         all are done; it finds the results. All else as of `chain`."""
-        return _enqueued(self, "group", [calls], [] if done is None else [done], failed, request)
+        return self._enqueued([calls], done, failed, request, is_list=True)
 
     chain, chord, group = plain(achain), plain(achord), plain(agroup)
 
+    def _enqueued(
+        self, steps: Sequence[Step], done: Call[Any] | None, failed: Call[Any] | None, request: str | None, *,
+        is_list: bool,
+    ) -> Coroutine[Any, Any, Flow[Any]]:  # fmt: skip
+        copies: dict[Call[Any], Call[Any]] = {}
+        jobs: list[Call[Any]] = []
+        level: list[Call[Any]] = []
+        links = 0
+        for step in steps:
+            calls = calls_of(step)
+            links += len(calls) * len(level)
+            if len(jobs) + len(calls) > MOST_JOBS or links > MOST_LINKS:
+                problem = f"a flow of {len(jobs) + len(calls):,} jobs that depend on {links:,} others all together"
+                raise ValueError(f"{problem}: expected at most {MOST_JOBS:,} jobs, and {MOST_LINKS:,}")
+            level = [_after(level, call, copies) for call in calls] or level
+            jobs += level if calls else []
+        callbacks = [] if done is None else [_after(level, done, copies)]
+        if failed is not None and (jobs or callbacks):  # of nothing none can fail
+            callbacks.append(_after([*jobs, *callbacks], failed, copies, if_failed="only"))
 
-def _enqueued(
-    jq: Any,
-    what: str,
-    steps: Sequence[Step],
-    callbacks: Sequence[Call[Any]],
-    failed: Call[Any] | None,
-    request: str | None,
-) -> Coroutine[Any, Any, Flow[Any]]:
-    copies: dict[Call[Any], Call[Any]] = {}
-    jobs: list[Call[Any]] = []
-    level: list[Call[Any]] = []
-    links = 0
-    for step in steps:
-        calls = [step] if isinstance(step, Call) else list(step)
-        links += len(calls) * len(level)
-        if len(jobs) + len(calls) > MOST_JOBS or links > MOST_LINKS:
-            problem = f"a {what} of {len(jobs) + len(calls):,} jobs that depend on {links:,} others all together"
-            raise ValueError(f"{problem}: expected at most {MOST_JOBS:,} jobs, and {MOST_LINKS:,}")
-        level = [_after(level, call, copies) for call in calls] or level
-        jobs += level if calls else []
-    more = [_after(level, call, copies) for call in callbacks]
-    if failed is not None and (jobs or more):  # of nothing none can fail
-        more.append(_after([*jobs, *more], failed, copies, if_failed="only"))
+        async def enqueue() -> Flow[Any]:
+            made = await self.aenqueue_many([*jobs, *callbacks], request=request)
+            return Flow(self.link, made[: len(jobs)], made[len(jobs) :], len(level), is_list)
 
-    async def enqueue() -> Flow[Any]:
-        made = await jq.aenqueue_many([*jobs, *more], request=request) if jobs or more else []
-        return Flow(jq.link, made[: len(jobs)], made[len(jobs) :], len(level), what == "group")
-
-    return enqueue()
+        return enqueue()
 
 
 def _after(before: Sequence[Call[Any]], call: Call[Any], copies: dict[Call[Any], Call[Any]], **more: Any) -> Call[Any]:

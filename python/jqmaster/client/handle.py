@@ -1,4 +1,4 @@
-"""A job that was enqueued: how it stands, its result, and what can be done about it."""
+"""A job that was enqueued: how it stands, its result or why there is none, and what can be done about it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, Unpack
 
 from jqmaster.client import calling
 from jqmaster.client.link import Link, plain
-from jqmaster.client.outcomes import JobCancelled, JobError, JobSkipped, NoResult
 from jqmaster.connection import plainly
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.ended import ENDED
@@ -30,6 +29,59 @@ LOOK_AGAIN_S = 30.0  # however lost an announcement is, nobody waits longer in v
 BATCH = 1000  # ids in a call, at most
 AT_A_TIME = 200  # of many jobs that are waited for together
 AWAY_S = 30.0  # so long the other side may be away while somebody waits
+
+
+class JobError(Exception):
+    """The job failed for good.
+
+    `reason`: other, timeout, lapses, expired or dependency; `message`: what its last failure said; `error`: the value
+    that came with it, such as `{"type": "ValueError", "traceback": "…"}`.
+    """
+
+    def __init__(self, job_id: str, reason: str, message: str, error: Any = None) -> None:
+        super().__init__(job_id, reason, message)
+        self.job_id = job_id
+        self.reason = reason
+        self.message = message
+        self.error = error
+
+    def __str__(self) -> str:
+        about = "" if self.reason == "other" else f" ({self.reason})"
+        return f"job {self.job_id} failed{about}: {self.message}"
+
+
+class JobCancelled(Exception):
+    """The job was cancelled, so it has no result."""
+
+    def __init__(self, job_id: str) -> None:
+        super().__init__(job_id)
+        self.job_id = job_id
+
+    def __str__(self) -> str:
+        return f"job {self.job_id} was cancelled"
+
+
+class JobSkipped(JobCancelled):
+    """The job was to run only if one that it depends on failed, and none did: it never began, and has no result."""
+
+    def __str__(self) -> str:
+        return f"job {self.job_id} was not needed: none that it depends on failed"
+
+
+class NoResult(LookupError):
+    """The job is done, but there is no result to read.
+
+    `reason`: `none`, it keeps none (`keep_result`); or `expired`, it was read, or its time is over.
+    """
+
+    def __init__(self, job_id: str, reason: Literal["none", "expired"]) -> None:
+        super().__init__(job_id, reason)
+        self.job_id = job_id
+        self.reason = reason
+
+    def __str__(self) -> str:
+        kept = {"none": "it keeps none (keep_result)", "expired": "it was read, or its time is over"}
+        return f"job {self.job_id} is done, and has no result: {kept[self.reason]}"
 
 
 class Handle(Reference, Generic[R_co]):
@@ -74,10 +126,9 @@ class Handle(Reference, Generic[R_co]):
         if state == "skipped":
             raise JobSkipped(self.id)
         if state == "error":
-            job = await document(transport, self.link.serializer, self.id)
-            raise JobError(self.id, job.get("reason", "other"), job.get("message", ""), job.get("error"))
+            raise failure(await document(transport, self.link.serializer, self.id))
         try:
-            packed = await transport.result(self.id)
+            _, packed = await transport.engine.result(self.id)
         except Expired:
             raise NoResult(self.id, "expired") from None
         if packed is not None:
@@ -141,18 +192,11 @@ class Handle(Reference, Generic[R_co]):
         return state
 
 
-def ids_of(jobs: Iterable[str | Handle[Any]]) -> list[str]:
-    return [job.id if isinstance(job, Handle) else job for job in jobs]
-
-
-async def batched(
-    call: Callable[[list[str]], Awaitable[Sequence[Any]]], jobs: Iterable[str | Handle[Any]]
-) -> list[Any]:
+async def batched(call: Callable[[list[str]], Awaitable[Sequence[Any]]], ids: Sequence[str]) -> list[Any]:
     """What calls with at most 1000 ids each say of many jobs."""
     results: list[Any] = []
-    ids = ids_of(jobs)
     for start in range(0, len(ids), BATCH):
-        results += await call(ids[start : start + BATCH])
+        results += await call(list(ids[start : start + BATCH]))
     return results
 
 
@@ -169,16 +213,17 @@ def _about(job_id: str) -> Iterator[None]:
 
 async def document(transport: Transport, serializer: Serializer, job_id: str) -> Document:
     """A job's document with its values unpacked. Raises NotFound."""
-    known: Document = unpacked(await _known(transport, job_id), serializer)
+    with _about(job_id):
+        [packed] = await transport.engine.get([job_id])
+    if packed is None:
+        raise NotFound(f"no such job: {job_id}")
+    known: Document = unpacked(packed, serializer)
     return known
 
 
-async def _known(transport: Transport, job_id: str) -> Document:
-    with _about(job_id):
-        [document] = await transport.engine.get([job_id])
-    if document is None:
-        raise NotFound(f"no such job: {job_id}")
-    return document
+def failure(job: Document) -> JobError:
+    """What its document says of a job that failed for good."""
+    return JobError(job["id"], job.get("reason", "other"), job.get("message", ""), job.get("error"))
 
 
 def unpacked(reply: Any, serializer: Serializer) -> Any:
@@ -206,7 +251,12 @@ async def gather(handles: Iterable[Handle[T]], timeout: float | None, *, return_
     async def job(handle: Handle[Any]) -> Any:
         async with places:
             left_s = None if deadline is None else max(0.0, deadline - time.monotonic())
-            return await _outcome(handle.aresult(left_s), return_errors)
+            try:
+                return await handle.aresult(left_s)
+            except Exception as error:
+                if not return_errors:
+                    raise
+                return error
 
     if plainly.is_plain():
         return await plainly.gather(*map(job, handles))
@@ -216,15 +266,6 @@ async def gather(handles: Iterable[Handle[T]], timeout: float | None, *, return_
     finally:
         for task in tasks:
             task.cancel()
-
-
-async def _outcome(result: Awaitable[Any], return_errors: bool) -> Any:
-    try:
-        return await result
-    except Exception as error:
-        if not return_errors:
-            raise
-        return error
 
 
 async def _wait(transport: Transport, job_id: str, timeout: float | None) -> str:

@@ -2,42 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
-from jqmaster.client.link import Link
 from jqmaster.client.registry import Registry
 from jqmaster.client.task import Call
 from jqmaster.client.transport import Transport
 from jqmaster.connection import plainly
 from jqmaster.engine.options import NewJob
-from jqmaster.engine.replies import Document, Enqueued, job_of
+from jqmaster.engine.replies import Document, Enqueued, Result, job_of
 from jqmaster.errors import NotFound, Unavailable
 from jqmaster.worker.ending import FollowUp, Move
 from jqmaster.worker.failure import failure_of
 from jqmaster.worker.notes import Notebook, outside_of_loops
 
-T = TypeVar("T")
-
-
-class MemoryLink(Link):
-    """Runs calls and remembers how they ended. `raises`: what they raise comes out of `enqueue`."""
-
-    def __init__(self, jq: Registry, *, raises: bool) -> None:
-        self._memory = Memory(jq, raises)
-        super().__init__(lambda: self._memory, jq.serializer)
-
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        return plainly.run(work)
-
-    async def open(self) -> Any:
-        return self._memory
-
 
 class Memory(Transport):
-    """Transport and engine, as far as there are any without a server."""
+    """Transport and engine, as far as there are any without a server: runs calls and remembers how they ended.
+    `raises`: what they raise comes out of `enqueue`."""
 
-    def __init__(self, jq: Registry, raises: bool) -> None:
+    def __init__(self, jq: Registry, *, raises: bool) -> None:
         self.engine: Any = self
         self._jq = jq
         self._raises = raises
@@ -61,8 +45,8 @@ class Memory(Transport):
             raise NotFound(f"no such job: {job_id}")
         return str(self._jobs[job_id]["status"])
 
-    async def result(self, job_id: str) -> bytes | None:
-        return self._jobs[job_id].get("result")
+    async def result(self, job_id: str) -> Result:
+        return Result(self._jobs[job_id]["status"], self._jobs[job_id].get("result"))
 
     async def _run(self, call: Call[Any], spec: dict[str, Any]) -> str:
         """Its id, once it has ended. For plain code plain functions run in its thread, others in a loop of their
@@ -88,5 +72,6 @@ class Memory(Transport):
             if self._raises:
                 raise
             failure = failure_of(error)
-            document |= {"status": "error", "reason": "other", "message": failure.message, "error": failure.error}
+            document |= {"status": "error", "reason": "other", "error": failure.error}
+            document["message"] = failure.spec["message"]
         return job_id

@@ -1,21 +1,26 @@
-"""The way from a `JQ` to its transports: one for each event loop, and one for plain calls; and how a method for
-coroutines becomes one for plain code."""
+"""The server that a `JQ` is for, and the way there: a transport for each event loop, and one for plain calls; and how a
+method for coroutines becomes one for plain code."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import os
 import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
+from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 
+from jqmaster.client.transport import RedisTransport, Transport
 from jqmaster.connection import plainly
+from jqmaster.connection import url as redis_url
+from jqmaster.engine.scripts import Form
+from jqmaster.engine.secret import key_of, masters_of
 
 if TYPE_CHECKING:
     from jqmaster.client.calling import Serializer
-    from jqmaster.client.transport import Transport
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -26,12 +31,73 @@ _END: Any = object()
 # Never collected: closing what the parent of this process opened would take it out of the parent's poll.
 _of_the_parent: list[Any] = []
 
-Place = tuple[int, asyncio.AbstractEventLoop]  # a loop of a process
+Place = tuple[int, asyncio.AbstractEventLoop | None]  # a loop of a process; None: its plain calls, of all threads
+
+
+@dataclass(frozen=True)
+class Target:
+    """A Redis or some servers, by `url`. `namespace`: that of a Redis, if one was named; a server has its own."""
+
+    url: str
+    namespace: str | None = None
+    form: Form = "auto"
+    recreate: bool = False
+    actor: str | None = None
+    key: str | None = None
+    key_file: str | os.PathLike[str] | None = None
+    wait_s: float = 5.0
+
+    @property
+    def is_redis(self) -> bool:
+        """Whether `url` is that of a Redis."""
+        return redis_url.is_redis(self.url)
+
+    @property
+    def redis_namespace(self) -> str:
+        """The one that was named, or by the variable `JQ_NAMESPACE`, or `{jq}`."""
+        return self.namespace or os.environ.get("JQ_NAMESPACE") or "{jq}"
+
+    @property
+    def masters(self) -> list[str]:
+        """The URLs of the servers, where `url` is of no Redis. Raises ValueError when it is no URL, or has a user
+        or password in it, and when a namespace was named as well."""
+        if not self.url.startswith(("http://", "https://")):
+            shown = redis_url.without_password(self.url)
+            raise ValueError(f"{shown}: expected {redis_url.FORMS}, or http://, https://")
+        return masters_of(self.url, self.namespace)
+
+    def check(self) -> None:
+        """Raise ValueError for a URL that cannot be."""
+        try:
+            _ = redis_url.parse(self.url) if self.is_redis else self.masters
+        except ValueError as error:
+            raise ValueError(f"{redis_url.without_password(self.url)}: {error}") from None
+
+    def key_of_master(self) -> str | None:
+        """The key that servers are shown. Raises ValueError if it is invalid, OSError."""
+        return key_of(self.key, self.key_file)
+
+    def transport(self) -> Transport:
+        """A way there, for plain calls in one, else for the loop that runs. Raises ValueError, OSError."""
+        if self.is_redis:
+            how = {"form": self.form, "recreate": self.recreate, "actor": self.actor, "timeout_s": self.wait_s}
+            return RedisTransport(self.url, self.redis_namespace, **how)
+        from jqmaster.client.transport_http import HttpTransport
+
+        return HttpTransport(self.masters, self.key_of_master(), self.wait_s)
+
+
+def wait_s(wait: float | None) -> float:
+    """How long a call may take, also by the variable `JQ_WAIT`. Raises ValueError."""
+    seconds = float(os.environ.get("JQ_WAIT") or Target.wait_s if wait is None else wait)
+    if not 0 < seconds < math.inf:
+        raise ValueError(f"wait: expected seconds, more than 0, got {seconds:g}")
+    return seconds
 
 
 class _OpenTransport(NamedTuple):
     transport: Transport
-    closes: AsyncGenerator[None, None]
+    closes: AsyncGenerator[None, None]  # closes it in its loop
 
 
 class Link:
@@ -42,7 +108,6 @@ class Link:
         self.serializer = serializer
         self._make = make
         self._made: dict[Place, _OpenTransport] = {}
-        self._plain: dict[int, Transport] = {}  # by the process
         weakref.finalize(self, _end_all, self._made).atexit = False
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -51,29 +116,27 @@ class Link:
 
     async def open(self) -> Transport:
         """The transport of plain calls in one, else that of the loop that runs."""
-        pid = os.getpid()
-        if plainly.is_plain():
-            return self._plain.get(pid) or self._plain.setdefault(pid, self._make())
-        place = pid, asyncio.get_running_loop()
+        place = os.getpid(), None if plainly.is_plain() else asyncio.get_running_loop()
         opened = self._made.get(place) or await self._open(place)
         return opened.transport
 
     def close(self) -> None:
         """Close the connections of all loops, and of plain calls. What is asked later opens new ones."""
-        transport = self._plain.pop(os.getpid(), None)
-        if transport is not None:
-            plainly.run(transport.close())
+        opened = self._made.pop((os.getpid(), None), None)
+        if opened is not None:
+            plainly.run(opened.transport.close())
         _end_all(self._made)
         self._made.clear()
 
     async def _open(self, place: Place) -> _OpenTransport:
-        for other in [other for other in list(self._made) if other[1].is_closed()]:
+        for other in [other for other in list(self._made) if other[1] is not None and other[1].is_closed()]:
             self._made.pop(other, None)
         transport = self._make()
-        closes = _closing(self._made, place, transport)
-        opened = self._made[place] = _OpenTransport(transport, closes)
-        # A loop that is shut down closes its asynchronous generators, whatever it runs by then.
-        await anext(closes)
+        # Of threads that come here at the same time all go on with one.
+        opened = self._made.setdefault(place, _OpenTransport(transport, _closing(self._made, place, transport)))
+        if place[1] is not None:
+            # A loop that is shut down closes its asynchronous generators, whatever it runs by then.
+            await anext(opened.closes)
         return opened
 
 
@@ -91,9 +154,9 @@ def _end_all(made: dict[Place, _OpenTransport]) -> None:
     for (pid, loop), opened in list(made.items()):
         if pid != os.getpid():
             _of_the_parent.append(opened)
-        elif loop.is_running():
+        elif loop is not None and loop.is_running():
             with contextlib.suppress(RuntimeError):
-                asyncio.run_coroutine_threadsafe(_close(opened.closes), loop)
+                asyncio.run_coroutine_threadsafe(opened.closes.aclose(), loop)
 
 
 class Linked(Protocol):
@@ -123,7 +186,8 @@ def plain_each(method: Callable[Concatenate[S, P], AsyncIterator[T]]) -> Callabl
             while (item := self.link.run(_next(items))) is not _END:
                 yield item
         finally:
-            self.link.run(_close(items))
+            if isinstance(items, AsyncGenerator):
+                self.link.run(items.aclose())
 
     return _named(call, method)
 
@@ -137,8 +201,3 @@ def _named(call: T, method: Callable[..., Any]) -> T:
 
 async def _next(items: AsyncIterator[T]) -> T:
     return await anext(items, _END)
-
-
-async def _close(items: AsyncIterator[Any]) -> None:
-    if isinstance(items, AsyncGenerator):
-        await items.aclose()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 from jqmaster.client.handle import unpacked
 from jqmaster.client.link import Link, plain, plain_each
 from jqmaster.client.operations import PlainOperations
-from jqmaster.client.task import Call, When
+from jqmaster.client.task import Call, When, calls_of
 from jqmaster.engine import options
 from jqmaster.engine.calling import contract_of, given
 from jqmaster.engine.engine import Operations
@@ -78,6 +78,7 @@ class OperatingMethods:
         """Make a call again and again: `jq.repeat("acme-report", report.job("acme"), cron="0 8 * * mon")`.
         Creates or replaces the schedule of this id; its document, with `next_ms`. Raises Invalid."""
         fields = options.when_of(known(when, When))
+        [call] = calls_of(call)
         document: Document = await self.acall("schedule", schedule_id, call.spec(), argument=call.argument, **fields)
         return document
 

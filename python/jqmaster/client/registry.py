@@ -14,10 +14,18 @@ from jqmaster.client.calling import MessagePack, Serializer
 from jqmaster.client.declared import Limit, LimitOptions, Match, Schedule, limit_of
 from jqmaster.client.flow import FlowMethods
 from jqmaster.client.handle import Handle, batched
-from jqmaster.client.link import Link, plain
+from jqmaster.client.link import Link, Target, plain, wait_s
 from jqmaster.client.operating import OperatingMethods
-from jqmaster.client.target import Target, wait_s
-from jqmaster.client.task import Call, Decorator, DefinedTask, Middleware, ScheduleOptions, Task, TaskOptions
+from jqmaster.client.task import (
+    Call,
+    Decorator,
+    DefinedTask,
+    Middleware,
+    ScheduleOptions,
+    Task,
+    TaskOptions,
+    calls_of,
+)
 from jqmaster.connection import url as redis_url
 from jqmaster.engine import options
 from jqmaster.engine.options import JobOptions
@@ -181,8 +189,9 @@ class Registry(OperatingMethods, FlowMethods):
 
     def new_job(self, name: str, argument: Any = None, **chosen: Unpack[JobOptions]) -> Call[Any]:
         """A call of a function that lives elsewhere, by its name and with its bare argument, for `enqueue_many`."""
-        task: Task[..., Any] = self.task(name, **chosen)
-        return Call(task, self.serializer.dumps(argument), task.merged((argument,), {}, chosen))
+        if not isinstance(name, str):
+            raise TypeError(f"expected the name of a job, got {name!r}; a task has enqueue(...) and job(...)")
+        return self.task(name, **chosen).call_with(argument, (argument,), {})
 
     # Not coroutine functions: what the caller gives is read and packed in the caller's thread.
     def aenqueue(
@@ -203,7 +212,7 @@ class Registry(OperatingMethods, FlowMethods):
         After Unavailable they may be there or not. Repeating the same call with the same `request`, any text
         of your own, enqueues nothing twice (within ten minutes, unless the settings say otherwise).
         """
-        return self._enqueue(list(calls), request)
+        return self._enqueue(calls_of(calls), request)
 
     enqueue, enqueue_call, enqueue_many = plain(aenqueue), plain(aenqueue_call), plain(aenqueue_many)
 
@@ -211,6 +220,8 @@ class Registry(OperatingMethods, FlowMethods):
 
     def handle(self, job_id: str) -> Handle[Any]:
         """A job by its id. Asks nobody: it may not exist."""
+        if not isinstance(job_id, str):
+            raise TypeError(f"expected the id of a job, got {job_id!r}")
         return Handle(self.link, job_id)
 
     async def agather(
@@ -230,11 +241,14 @@ class Registry(OperatingMethods, FlowMethods):
         or JobCancelled for one that was not done (`if_failed="run"`); NotFound when nothing is known of one any
         more; each names the job. With `return_errors` these stand among the results. LookupError outside of a job.
         """
-        ids = list(current_job.get().depends or ())
+        job = current_job.get(None)
+        if job is None:
+            raise LookupError("dependency_results() is for a function that runs as a job, while it runs")
+        ids = list(job.depends or ())
         names: dict[str, str] = {}
         if any(task.result_converter is not None for task in self.tasks.values()):
             engine = (await self.link.open()).engine
-            documents = await batched(lambda some: engine.get(list(some)), ids)
+            documents = await batched(engine.get, ids)
             names = {document["id"]: document["name"] for document in documents if document}
         jobs = [Handle[Any](self.link, job_id, task=self.tasks.get(names.get(job_id, ""))) for job_id in ids]
         return await self.agather(jobs, return_errors=return_errors)

@@ -64,6 +64,15 @@ class Call(NewCall, Generic[R_co]):
         return f"<call of {self.task.name}>"
 
 
+def calls_of(calls: Any) -> list[Call[Any]]:
+    """One or several as a list. Raises TypeError for what is none."""
+    listed = [*calls] if isinstance(calls, Iterable) else [calls]
+    for call in listed:
+        if not isinstance(call, Call):
+            raise TypeError(f"expected a call, as task.job(...) makes, got {call!r}")
+    return listed
+
+
 def _reference(dependency: Any, siblings: Mapping[Any, str | int]) -> str | int:
     if not isinstance(dependency, Call):
         return dependency if isinstance(dependency, str | int) else str(dependency.id)
@@ -108,10 +117,7 @@ class Task(Generic[P, R]):
     def amap(self, arguments: Iterable[Any]) -> Coroutine[Any, Any, list[Handle[R]]]:
         """Enqueue one job for each of `arguments`, 1000 in a call: a tuple holds positional arguments,
         anything else is the one argument."""
-        calls = [
-            Call[R](self, *self.prepare(args if isinstance(args, tuple) else (args,), {}, self.chosen))
-            for args in arguments
-        ]
+        calls = (self.call(args if isinstance(args, tuple) else (args,), {}) for args in arguments)
         enqueued: Coroutine[Any, Any, list[Handle[R]]] = self.jq.aenqueue_many(calls)
         return enqueued
 
@@ -119,7 +125,7 @@ class Task(Generic[P, R]):
 
     def job(self, /, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
         """The call, for `JQ.enqueue_many`, `FollowUp` and `depends`."""
-        return Call(self, *self.prepare(args, kwargs, self.chosen))
+        return self.call(args, kwargs)
 
     def handle(self, job_id: str) -> Handle[R]:
         """A job of this kind by its id, whose result is of the type that the function is annotated to return. Asks
@@ -155,29 +161,33 @@ class Task(Generic[P, R]):
         """`chosen`. Raises TypeError or ValueError for an option that cannot be, naming the job."""
         return options.check(chosen, f"job {self.name}")
 
-    def prepare(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], chosen: JobOptions) -> tuple[bytes, JobOptions]:
-        """The argument packed, and all options of a call."""
+    def call(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call[R]:
+        """That with these arguments."""
         try:
             value = calling.join(args, kwargs) if self.signature is None else self.signature.encode(args, kwargs)
         except TypeError as error:
             raise TypeError(f"{self.name}{self.signature or ''}: {error}") from error.__cause__
-        return self._packed(value), self.merged(args, kwargs, chosen)
+        return self.call_with(value, args, kwargs)
+
+    def call_with(self, value: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call[R]:
+        """That whose argument is `value`, which stands for these."""
+        merged: JobOptions = {"keep_result": not self.returns_none, **self.jq.defaults, **self.chosen}
+        try:
+            argument = self.jq.serializer.dumps(value)
+        except UNPACKABLE as error:
+            kind = next(kind for kind in UNPACKABLE if isinstance(error, kind))
+            raise kind(f"{self.name}: {error}") from error
+        if (asked := merged.get("unique")) is not None:
+            merged["unique"] = unique.key_of(asked, self.name, (args, dict(kwargs)), self.signature, self.jq.serializer)
+        return Call(self, argument, merged)
 
     def check_schedule(self, when: ScheduleOptions) -> None:
-        """Raise TypeError or ValueError for what cannot be. Of times, zones and rules the engine has the last word."""
+        """Raise TypeError or ValueError for what cannot be. When its moments are the engine judges."""
         own: dict[str, Any] = {**options.known(when, ScheduleOptions)}
         args, kwargs = own.pop("args", ()), own.pop("kwargs", {})
         self.checked(own.pop("options", {}))
-        options.check_arguments("schedule", own)
         if self.signature is not None:  # values wait until all types are known
             self.signature.bind(tuple(args), kwargs)
-
-    def merged(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], chosen: JobOptions) -> JobOptions:
-        """All options of a call with these arguments."""
-        merged: JobOptions = {"keep_result": not self.returns_none, **self.jq.defaults, **chosen}
-        if (asked := merged.get("unique")) is not None:
-            merged["unique"] = unique.key_of(asked, self.name, (args, dict(kwargs)), self.signature, self.jq.serializer)
-        return merged
 
     async def attempt(self, job: Job, elsewhere: Callable[..., Awaitable[Any]] | None = None) -> Any:
         """Run one attempt; its result as it travels. `elsewhere` calls a plain function, in a thread. Raises what the
@@ -248,14 +258,6 @@ class Task(Generic[P, R]):
             problem = "a process finds only functions at the top of a module, by their names"
         if problem:
             raise TypeError(f"job {self.name}: {problem}")
-
-    def _packed(self, value: Any) -> bytes:
-        try:
-            packed: bytes = self.jq.serializer.dumps(value)
-            return packed
-        except UNPACKABLE as error:
-            kind = next(kind for kind in UNPACKABLE if isinstance(error, kind))
-            raise kind(f"{self.name}: {error}") from error
 
 
 def _is_async(function: Any) -> bool:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from jqmaster.client.transport import Transport
 from jqmaster.connection.plainly import is_plain
-from jqmaster.engine.copying import chunks
 from jqmaster.engine.http import HttpEngine
-from jqmaster.engine.packform import MSGPACK
 from jqmaster.engine.replies import document
 
 MOST_POLL_S = 30.0
 MOST_POLLS = 256  # connections for those who wait; more take turns, none for long
-IMPORT_BYTES = 4 << 20
 
 
 class HttpTransport(Transport):
@@ -46,12 +43,7 @@ class HttpTransport(Transport):
         return "waiting" if answer.status == 408 else str(document(answer.body)["status"])
 
     async def import_records(self, records: Iterable[bytes], namespace: str) -> int:
-        keys = 0
-        headers = {"content-type": "application/octet-stream", "accept": MSGPACK}
-        path = f"/import?{urlencode({'namespace': namespace})}"
-        for batch in chunks(records, IMPORT_BYTES):
-            keys += int((await self.engine.send("POST", path, b"".join(batch), headers=headers)).value["keys"])
-        return keys
+        raise ValueError('an import is made straight on Redis: JQ("redis://…")')
 
     async def close(self) -> None:
         await self.engine.close()

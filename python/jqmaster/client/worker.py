@@ -7,6 +7,7 @@ import logging
 import os
 import socket
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from jqmaster.errors import JQError, Unavailable, brought_by
 from jqmaster.server import logs
 from jqmaster.server.signing import new_secret
 from jqmaster.worker.ending import Outcome
+from jqmaster.worker.notes import in_a_loop
 from jqmaster.worker.signals import Signals
 from jqmaster.worker.sources import EngineSource, RedisSource
 from jqmaster.worker.threads import Threads
@@ -82,7 +84,7 @@ class Runner:
         if self._processes is None:
             from jqmaster.worker.process_pool import ProcessPool
 
-            self._processes = ProcessPool(self._most, self._process_jobs)
+            self._processes = ProcessPool(self.threads, self._most, self._process_jobs)
         assert task.function is not None
         return await self._processes.run(task.function.__module__, job, self._jq.target)
 
@@ -136,6 +138,11 @@ class AppWorker:
         """Work until SIGTERM or SIGINT: drain, give the rest back, return the exit code. A second signal ends the
         process at once. So does a function that still runs when its job was given back, as the job may begin elsewhere.
         With `ends_process` the process has nothing else to do, and ends in time whatever is left in it."""
+        if in_a_loop() or threading.current_thread() is not threading.main_thread():
+            raise RuntimeError(
+                "run() takes over the process: call it in the main thread, with no event loop running; "
+                "elsewhere there is `await jq.worker().serve(stop)`"
+            )
         if (library := _patched_by()) is not None:
             problem = f"{library} has patched threads, in which a worker runs plain functions: they would never begin"
             advice = "Patch in the web application alone, and not in modules that workers import"

@@ -125,12 +125,10 @@ def _distribution(each: Sequence[Document]) -> Document:
         for value, number in document["histogram"]:
             steps[value] += number
     count = sum(document["count"] for document in some)
-    mean = sum(document["mean"] * document["count"] for document in some) / count
-    squares = sum((one["deviation"] ** 2 + one["mean"] ** 2) * one["count"] for one in some)
     merged = _merged(some, mean=first, min=min, max=max) | {
-        "mean": mean, "deviation": math.sqrt(max(0.0, squares / count - mean * mean)),
+        "mean": sum(document["mean"] * document["count"] for document in some) / count,
         "histogram": [list(step) for step in sorted(steps.items())],
-    }  # fmt: skip
+    }
     for name, share in _SHARES.items():  # as jqlua/statistics/statisticsdoc.lua has it; a test compares them
         upto = itertools.accumulate(number for _, number in merged["histogram"])
         steps_on = (value for (value, _), so_many in zip(merged["histogram"], upto, strict=True)

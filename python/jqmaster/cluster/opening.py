@@ -6,13 +6,12 @@ import asyncio
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeVar, cast
 
 from jqmaster.cluster.cluster import Cluster
 from jqmaster.cluster.names import is_cluster, number_of
 from jqmaster.cluster.routes import Routes, split
-from jqmaster.connection.subscriptions import PING_EVERY_S, Messages, Subscriptions
+from jqmaster.connection.subscriptions import PING_EVERY_S, Subscriptions
 from jqmaster.connection.together import MAX_JOBS, Coalescer
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine, connect
@@ -49,10 +48,6 @@ class All:
 
     async def stop(self, *within: float) -> None:
         await asyncio.gather(*(part.stop(*within) for part in self._parts))
-
-    def of_job(self, job_id: str) -> AbstractAsyncContextManager[Messages]:
-        messages: AbstractAsyncContextManager[Messages] = self._part(job_id).of_job(job_id)
-        return messages
 
     async def wait(self, job_id: bytes, timeout_s: float) -> str | None:
         state: str | None = await self._part(job_id).wait(job_id, timeout_s)
@@ -103,9 +98,7 @@ class Opened:
 
     def waiting(self) -> Waiting:
         """Picks that wait."""
-        if self._cluster:
-            return cast(Waiting, self._cluster.partitions.picking)
-        return Waiting(self.engine, self.engine.redis)
+        return self._cluster.partitions.picking if self._cluster else Waiting(self.engine)
 
     def enqueuing(self) -> Coalescer:
         """Many who enqueue one job each share calls."""

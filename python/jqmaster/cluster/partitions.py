@@ -7,10 +7,10 @@ from typing import Any
 
 from jqmaster.cluster.names import number_of, partitions
 from jqmaster.cluster.routes import Routes, unpacked
-from jqmaster.cluster.waiting import ClusterWaiting
 from jqmaster.connection import plainly
 from jqmaster.engine.calling import Argument, pack
 from jqmaster.engine.engine import Engine, connect
+from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import JQError, NotFound, Unavailable
 
 
@@ -40,7 +40,7 @@ class Partitions:
         self.namespaces = partitions(namespace)
         self.engines = [Engine(connect(url), name, **how) for name in self.namespaces]
         self.routes = Routes(self.engines)
-        self.picking = ClusterWaiting(self.engines)
+        self.picking = Waiting(*self.engines)
 
     def number_of(self, what: object) -> int:
         """The partition of a job's id, or the one where a name is noted."""

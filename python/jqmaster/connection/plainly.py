@@ -96,29 +96,74 @@ class Turns:
         (self._threads if is_plain() else self._tasks).release()
 
 
+class _Watch:
+    """Of one loop: ends what stays in a `within` for too long. One timer for all: one for each, as `asyncio.timeout`
+    has it, takes a tenth of a call."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.inside: set[within] = set()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def enter(self, one: within) -> None:
+        self.inside.add(one)
+        if self._timer is None or one.deadline < self._timer.when():
+            self._set()
+
+    def _set(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        nearest = min((one.deadline for one in self.inside if not one.is_late), default=None)
+        self._timer = None if nearest is None else self.loop.call_at(nearest, self._look)
+
+    def _look(self) -> None:
+        for one in self.inside:
+            if one.deadline <= self.loop.time() and not one.is_late:
+                one.is_late = True
+                one.task.cancel()
+        self._set()
+
+
+_here = threading.local()
+
+
 class within:
     """`async with within(5):` raises TimeoutError when what is in it takes longer. In a plain call the connections that
     are used in it look at the time that is left."""
 
-    __slots__ = ("_before", "_seconds", "_timeout")
+    __slots__ = ("_before", "_cancelling", "_seconds", "_watch", "deadline", "is_late", "task")
+
+    task: asyncio.Task[Any]
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._timeout: asyncio.Timeout | None = None
+        self._watch: _Watch | None = None
+        self.is_late = False
 
     async def __aenter__(self) -> None:
         outer = _deadline.get()
-        if outer is None:
-            self._timeout = asyncio.timeout(self._seconds)
-            await self._timeout.__aenter__()
-        else:
-            self._before = _deadline.set(min(outer, time.monotonic() + self._seconds))
+        if outer is not None:
+            self.deadline = min(outer, time.monotonic() + self._seconds)
+            self._before = _deadline.set(self.deadline)
+            return
+        loop = asyncio.get_running_loop()
+        watch: _Watch | None = getattr(_here, "watch", None)
+        if watch is None or watch.loop is not loop:
+            watch = _here.watch = _Watch(loop)
+        self._watch = watch
+        task = asyncio.current_task()
+        assert task is not None
+        self.task, self._cancelling = task, task.cancelling()
+        self.deadline = loop.time() + self._seconds
+        watch.enter(self)
 
-    async def __aexit__(self, *raised: Any) -> None:
-        if self._timeout is not None:
-            await self._timeout.__aexit__(*raised)
-        else:
+    async def __aexit__(self, kind: Any, *_raised: Any) -> None:
+        if self._watch is None:
             _deadline.reset(self._before)
+            return
+        self._watch.inside.discard(self)
+        if self.is_late and self.task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
+            raise TimeoutError
 
 
 def left_s() -> float:

@@ -1,20 +1,22 @@
-"""Messages on shard channels, for any number of listeners over one connection."""
+"""Messages on shard channels: for any number of listeners of an event loop over one connection, and for a plain call
+over one of its own."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import logging
-import math
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import redis.asyncio as redis_asyncio
-from redis.exceptions import NoPermissionError, RedisError
+from redis.exceptions import RedisError
 
-from jqmaster.connection.endpoint import endpoint_of
-from jqmaster.connection.probed import REPLY_S
+from jqmaster.connection import plainly
+from jqmaster.connection.endpoint import Endpoint, endpoint_of
+from jqmaster.connection.redis_connection import REPLY_S
 from jqmaster.connection.wake import backoff_s
 
 log = logging.getLogger("jqmaster.subscriptions")
@@ -109,13 +111,13 @@ class Subscriptions:
         failures = 0
         while True:
             try:
-                async with self._endpoint.line(math.inf) as line:
+                async with self._endpoint.line() as line:
                     # From here on who adds a channel subscribes to it; twice does no harm.
                     self._connection = line
                     for channel in list(self._listeners):
                         await line.send_command("SSUBSCRIBE", channel)
                     while True:
-                        message = await self._next(line)
+                        message = await line.heard(self._ping_every_s)
                         failures = 0
                         if isinstance(message, list):
                             await self._take(line, *message)
@@ -126,22 +128,6 @@ class Subscriptions:
                 self._ready.clear()
             await asyncio.sleep(backoff_s(failures))
             failures += 1
-
-    async def _next(self, line: Any) -> Any:
-        """What comes next. When nothing does for a while, Redis is asked for a sign of life, and probed
-        as for any other reply."""
-        line.reply_s = math.inf
-        try:
-            message = await line.read_response(timeout=self._ping_every_s, push_request=True)
-            if message is None:
-                line.reply_s = REPLY_S
-                await line.send_command("PING", check_health=False)
-                message = await line.read_response(push_request=True)
-            return message
-        except NoPermissionError as problem:
-            if "'ping'" not in str(problem):
-                raise
-            return None  # a sign of life, too
 
     async def _take(self, line: Any, kind: bytes, channel: bytes, payload: Any = None) -> None:
         listeners = self._listeners.get(channel)
@@ -156,3 +142,34 @@ class Subscriptions:
                 self._ready.add(channel)
             for messages in listeners:
                 messages.put(None if kind == b"ssubscribe" else payload)
+
+
+async def listened(endpoint: Endpoint, channel: str, until: float) -> AsyncGenerator[bytes | None]:
+    """What comes on a shard channel up to a moment, over a connection of its own: for a plain call. None, the first of
+    them at once, stands for a gap: some may have been missed, look for yourself."""
+
+    async def within(work: Awaitable[Any]) -> Any:
+        async with plainly.within(max(REPLY_S, until - time.monotonic())):
+            return await work
+
+    failures = 0
+    while time.monotonic() < until:
+        try:
+            async with AsyncExitStack() as stack:
+                line = await within(stack.enter_async_context(endpoint.line()))
+                await line.send_command("SSUBSCRIBE", channel)
+                await within(line.read_response())
+                failures = 0
+                yield None
+                while (left_s := until - time.monotonic()) > 0:
+                    message = await within(line.heard(min(left_s, PING_EVERY_S), pings=left_s > PING_EVERY_S))
+                    if isinstance(message, list) and message[0] == b"smessage":
+                        yield bytes(message[2])
+                    elif isinstance(message, list) and message[0] == b"sunsubscribe":  # the slot went elsewhere
+                        break
+                    else:
+                        yield None
+        except (RedisError, OSError):
+            await plainly.pause(min(backoff_s(failures), max(0.0, until - time.monotonic())))
+            failures += 1
+            yield None

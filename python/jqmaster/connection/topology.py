@@ -7,20 +7,20 @@ Here all are asked at once: a dead node costs no time, one that was cut off from
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any
 
 from redis.crc import key_slot
 from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import RedisError
+from redis.exceptions import ResponseError
 
 from jqmaster.connection import plainly
-from jqmaster.connection.url import Address, RedisUrl
+from jqmaster.connection.endpoint import Endpoint, Login
+from jqmaster.connection.url import Address
 from jqmaster.errors import Unavailable
 
 ANSWER_S = 1.0  # for all of them
@@ -32,9 +32,8 @@ MOST_NODES = 30
 class Sentinels:
     """`service` as those at `hosts` know it; the word of the latest failover counts."""
 
-    def __init__(self, hosts: Sequence[Address], service: str, connection: Any, settings: Mapping[str, Any]):
-        self._hosts, self._service = hosts, service
-        self._connection, self._settings = connection, settings
+    def __init__(self, hosts: Sequence[Address], service: str, login: Login) -> None:
+        self._hosts, self._service, self._login = hosts, service, login
 
     def __str__(self) -> str:
         return f"{self._service} of the Sentinels {_listed(self._hosts)}"
@@ -45,7 +44,7 @@ class Sentinels:
         """Where it is now. Raises RedisError when nobody says."""
         commands = [("SENTINEL", what, self._service) for what in ("GET-MASTER-ADDR-BY-NAME", "MASTER")]
         answers: list[tuple[int, Address]] = []
-        for _, (address, facts) in await _ask(self._hosts, self._connection, self._settings, commands):
+        for _, (address, facts) in await _ask(self._hosts, self._login, commands):
             if isinstance(address, list) and isinstance(facts, list):
                 known = dict(zip(facts[::2], facts[1::2], strict=False))
                 answers.append((int(known.get(b"config-epoch", 0)), (_text(address[0]), int(address[1]))))
@@ -57,9 +56,9 @@ class Sentinels:
 class ClusterNodes:
     """The primary that has a namespace's slot, as most of the nodes say."""
 
-    def __init__(self, hosts: Sequence[Address], connection: Any, settings: Mapping[str, Any]):
+    def __init__(self, hosts: Sequence[Address], login: Login) -> None:
         self._hosts = self._known = tuple(hosts)
-        self._connection, self._settings = connection, settings
+        self._login = login
         self._slot: int | None = None
 
     def __str__(self) -> str:
@@ -74,7 +73,7 @@ class ClusterNodes:
     async def find(self) -> Address:
         owners: Counter[Address] = Counter()
         nodes: dict[Address, None] = dict.fromkeys(self._hosts)
-        answers = await _ask(self._known, self._connection, self._settings, [("CLUSTER", "SLOTS")])
+        answers = await _ask(self._known, self._login, [("CLUSTER", "SLOTS")])
         for asked, [ranges] in answers:
             for first, last, *servers in ranges if isinstance(ranges, list) else ():
                 # A node that does not know its own name says nothing: it is the one that was asked.
@@ -90,16 +89,6 @@ class ClusterNodes:
 
 Topology = Sentinels | ClusterNodes
 """Knows whom to ask where a namespace lives."""
-
-
-def make(target: RedisUrl, kind: Any, settings: Mapping[str, Any]) -> Topology:
-    """For a URL. `kind` and `settings` are those of connections to its servers."""
-    left_out = {"endpoint", "host", "port", "db"}
-    if target.kind == "cluster":
-        return ClusterNodes(target.hosts, kind, {name: settings[name] for name in settings.keys() - left_out})
-    left_out |= {"username", "password"}
-    to_nodes = {name: settings[name] for name in settings.keys() - left_out}
-    return Sentinels(target.hosts, target.service, kind, {**to_nodes, **target.sentinel})
 
 
 async def _ask(hosts: Sequence[Address], *how: Any) -> list[tuple[Address, list[Any]]]:
@@ -119,10 +108,10 @@ async def _ask(hosts: Sequence[Address], *how: Any) -> list[tuple[Address, list[
 
 
 async def _ask_all(
-    hosts: Sequence[Address], kind: Any, settings: Mapping[str, Any], commands: Sequence[tuple[str, ...]]
+    hosts: Sequence[Address], login: Login, commands: Sequence[tuple[str, ...]]
 ) -> list[tuple[Address, list[Any]]]:
     """A majority does not wait for the rest, and where all are slow, the first one has to do."""
-    asked = {asyncio.ensure_future(_ask_one(host, kind, settings, commands)): host for host in hosts}
+    asked = {asyncio.ensure_future(_ask_one(host, login, commands)): host for host in hosts}
     pending, answered = set(asked), 0
     now = time.monotonic()
     all_by, first_by = now + ANSWER_S, now + SILENCE_S
@@ -138,21 +127,16 @@ async def _ask_all(
     return [(host, task.result()) for task, host in asked.items() if task.done() and task.exception() is None]
 
 
-async def _ask_one(host: Address, kind: Any, settings: Mapping[str, Any], commands: Any) -> list[Any]:
-    connection = kind(host=host[0], port=host[1], **settings)
+async def _ask_one(host: Address, login: Login, commands: Sequence[tuple[str, ...]]) -> list[Any]:
     answers: list[Any] = []
-    try:
-        await connection.connect()
+    async with Endpoint(host, login).line() as line:
         for command in commands:
-            await connection.send_command(*command)
+            await line.send_command(*command)
             try:
-                answers.append(await connection.read_response())
-            except RedisError as problem:
+                answers.append(await line.read_response())
+            except ResponseError as problem:
                 answers.append(problem)
-        return answers
-    finally:
-        with contextlib.suppress(RedisError, OSError):
-            await connection.disconnect(nowait=True)
+    return answers
 
 
 def _text(value: bytes | str) -> str:

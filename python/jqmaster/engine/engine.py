@@ -14,17 +14,13 @@ from typing import Any, Literal, TypeAlias
 
 import redis.exceptions
 from redis.asyncio import Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
-from redis.driver_info import DriverInfo
 
 from jqmaster.bundle.build import Script, library_of
 from jqmaster.bundle.built import builtin
 from jqmaster.connection import plainly
 from jqmaster.connection import url as redis_url
-from jqmaster.connection.endpoint import CONNECT_S, PASSES_S, endpoint_of, is_passing, refusal
-from jqmaster.connection.exchange import exchange
-from jqmaster.connection.pool import pool_at
+from jqmaster.connection.endpoint import PASSES_S, is_passing, refusal
+from jqmaster.connection.pool import Pool, pool_at
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.calling import Argument, Spec, given, pack
 from jqmaster.engine.manifest import check_kept
@@ -47,7 +43,6 @@ log = logging.getLogger(__name__)
 
 Observe: TypeAlias = Callable[[str, str, float], object]  # script, error's code or "ok", seconds
 
-_DRIVER = DriverInfo()  # each connection would look its version up in files
 _HEALS = 4  # rounds: functions, scripts, namespace lost, and what another flush takes
 
 
@@ -59,22 +54,10 @@ def _say_new(namespace: str) -> None:
 def connect(url: str, *, max_connections: int = 64) -> Redis:
     """A Redis client for a URL (`redis_url`), with replies as bytes; in a plain call its connections block (`plainly`).
 
-    More than ``max_connections`` calls at a time wait for each other. Connects on first use.
-
-    There is no limit on how long a reply may take: redis-py's own would send every command through
-    ``asyncio.wait_for``, which on Python 3.11 loses a cancellation that comes while the send completes.
-    ``Engine`` sets its own. Raises ValueError for a URL that cannot work.
+    More than ``max_connections`` calls at a time wait for each other. Connects on first use. There is no limit on how
+    long a reply may take while Redis is there: ``Engine`` has one. Raises ValueError for a URL that cannot work.
     """
-    pool: Any = pool_at(
-        redis_url.parse(url),
-        max_connections=max_connections,
-        protocol=2,
-        decode_responses=False,
-        socket_timeout=None,
-        socket_connect_timeout=CONNECT_S,
-        driver_info=_DRIVER,
-        retry=Retry(NoBackoff(), 0),
-    )
+    pool: Any = pool_at(redis_url.parse(url), max_connections)
     return Redis.from_pool(pool)
 
 
@@ -102,7 +85,7 @@ class Engine(Operations):
         recreate: bool = False,
         actor: str | None = None,
     ) -> None:
-        """``timeout_s``: how long Redis may take to answer a call; then the call raises Unavailable.
+        """``redis``: of ``connect``. ``timeout_s``: how long Redis may take to answer; then a call raises Unavailable.
 
         ``form``: "scripts" uses EVALSHA alone; with "functions" calls raise NoFunctions where functions
         cannot be called, and do not fall back.
@@ -112,8 +95,9 @@ class Engine(Operations):
 
         ``actor``: who is said to change things.
         """
-        if redis.get_encoder().decode_responses:
-            raise ValueError("the client must not decode responses: arguments and results are bytes")
+        pool: Any = redis.connection_pool
+        if not isinstance(pool, Pool):
+            raise ValueError("expected a Redis client that `connect` made")
         self.redis = redis
         self.actor = actor
         self.namespace = check_namespace(namespace)
@@ -128,7 +112,7 @@ class Engine(Operations):
         self._functions = (
             {name: f"{self._library.name}_{name}" for name in self._library.functions} if self._library else {}
         )
-        self._endpoint = endpoint_of(redis)
+        self._pool, self._endpoint = pool, pool.endpoint
         self._endpoint.serve(namespace)
         self._meta = f"{namespace}:meta"
         self._timeout_s = timeout_s
@@ -175,7 +159,7 @@ class Engine(Operations):
             called = self._command(script, arguments)
             try:
                 async with plainly.within(self._timeout_s):
-                    reply = await exchange(self.redis, *called)
+                    reply = await self._pool.call(*called)
                 if not self._is_known or self._is_missed:
                     self._is_here(script)
                 return reply

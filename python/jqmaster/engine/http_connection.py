@@ -1,28 +1,24 @@
-"""Requests to a master by HTTP/1.1: over sockets that block in plain calls (`connection.plainly`), by asyncio on an
-event loop. A client that serves both kinds of callers, at a third of what usual ones cost, is short,
-as it knows no proxies, redirects, cookies and compression."""
+"""Requests to a master by HTTP/1.1. A client that serves plain calls and event loops alike, at a third of what usual
+ones cost, is short, as it knows no proxies, redirects, cookies and compression."""
 
 from __future__ import annotations
 
-import asyncio
 import functools
-import selectors
-import socket
 import ssl
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 from jqmaster.connection import plainly
+from jqmaster.connection.stream import Stream, opened
 
 CONNECT_S = 5.0
 MOST_IDLE = 32
 IDLE_S = 30.0  # then a connection may be closed: servers and proxies do so after a minute
 _MOST_HEAD = 1 << 16
-_PIECE = 1 << 16
 
 
 class NotSent(OSError):
@@ -46,6 +42,7 @@ class HttpConnections:
         """`headers` go with each request."""
         self._headers = headers
         self._idle: deque[tuple[SplitResult, MasterConnection]] = deque()
+        self._is_closed = False
 
     async def request(
         self, method: str, url: str, path: str, body: bytes, headers: Mapping[str, str], *, most_s: float,
@@ -55,38 +52,48 @@ class HttpConnections:
         async with plainly.within(most_s):
             place = _split(url)
             connection = await self._connected(place, connect_s)
-            is_kept = False
             try:
                 status, fields = await connection.ask(self._head(place, method, path, body, headers) + body)
                 content = b"".join([piece async for piece in connection.pieces(fields)])
-                is_kept = connection.is_kept
-            finally:
-                if not is_kept:
-                    connection.close()
-            connection.used_at = time.monotonic()
-            self._idle.append((place, connection))
-            with suppress(IndexError):  # another thread was quicker
-                while len(self._idle) > MOST_IDLE:
-                    self._idle.popleft()[1].close()
+            except BaseException:
+                connection.stream.close()
+                raise
+            self._keep(place, connection)
             return HttpResponse(status, content, fields.get("content-type", "").partition(";")[0])
 
     def close(self) -> None:
-        while self._idle:
-            self._idle.pop()[1].close()
+        """Close them, each that is in use at the end of its request."""
+        self._is_closed = True
+        with suppress(IndexError):  # none is left, or another thread was quicker
+            while True:
+                self._idle.pop()[1].stream.close()
+
+    def _keep(self, place: SplitResult, connection: MasterConnection) -> None:
+        connection.used_at = time.monotonic()
+        if not connection.is_kept:
+            connection.stream.close()
+            return
+        self._idle.append((place, connection))
+        if self._is_closed:
+            self.close()
+        with suppress(IndexError):
+            while len(self._idle) > MOST_IDLE:
+                self._idle.popleft()[1].stream.close()
 
     async def _connected(self, place: SplitResult, most_s: float) -> MasterConnection:
         """One that was used before and is still open, or a new one. Raises NotSent."""
-        with suppress(IndexError):  # none is left, or another thread was quicker
+        with suppress(IndexError):
             while True:
                 known, connection = self._idle.pop()
-                if known == place and time.monotonic() - connection.used_at < IDLE_S and connection.is_open():
+                is_usable = known == place and time.monotonic() - connection.used_at < IDLE_S
+                if is_usable and connection.stream.is_open():
                     return connection
-                connection.close()
-        kind = _MasterSocket if plainly.is_plain() else _MasterFlow
+                connection.stream.close()
         context = ssl.create_default_context() if place.scheme == "https" else None
+        address = place.hostname or "", place.port or (443 if context else 80)
         try:
             async with plainly.within(most_s):
-                return await kind.opened(place.hostname or "", place.port or (443 if context else 80), context)
+                return MasterConnection(await opened(address, context))
         except OSError as error:
             raise NotSent(str(error) or type(error).__name__) from error
 
@@ -98,17 +105,16 @@ class HttpConnections:
 
 
 class MasterConnection:
-    """One connection, whose bytes go and come as those below do it."""
-
-    is_kept = False
-    """Whether another request may follow."""
-    used_at = 0.0
-    _received = b""
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
+        self.is_kept = False  # whether another request may follow
+        self.used_at = 0.0
+        self._received = b""
 
     async def ask(self, request: bytes) -> tuple[int, Mapping[str, str]]:
         """Send a request; status and header of its answer."""
         self.is_kept = False
-        await self.send(request)
+        await self.stream.send(request)
         status = 100
         while status < 200:
             first, *lines = (await self._until(b"\r\n\r\n")).decode("latin-1").split("\r\n")
@@ -131,7 +137,7 @@ class MasterConnection:
             yield await self._exactly(_number(fields["content-length"], 10))
         else:
             yield self._received
-            while piece := await self.receive():
+            while piece := await self.stream.receive():
                 yield piece
             return
         self.is_kept = fields.get("connection", "").lower() != "close" and not self._received
@@ -154,115 +160,9 @@ class MasterConnection:
         return whole[:count]
 
     async def _more(self) -> bytes:
-        if piece := await self.receive():
+        if piece := await self.stream.receive():
             return piece
         raise OSError("the connection was closed")
-
-    # -- its bytes --------------------------------------------------------------------------------
-
-    async def send(self, data: bytes) -> None:
-        raise NotImplementedError
-
-    async def receive(self) -> bytes:
-        """Some bytes; none when the other side has closed it."""
-        raise NotImplementedError
-
-    def is_open(self) -> bool:
-        raise NotImplementedError
-
-    def close(self) -> None:
-        raise NotImplementedError
-
-
-class _MasterSocket(MasterConnection):
-    def __init__(self, connected: socket.socket) -> None:
-        self._socket = connected
-
-    @classmethod
-    async def opened(cls, host: str, port: int, context: ssl.SSLContext | None) -> MasterConnection:
-        connected = socket.create_connection((host, port), plainly.left_s())
-        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return cls(context.wrap_socket(connected, server_hostname=host) if context else connected)
-
-    async def send(self, data: bytes) -> None:
-        self._socket.settimeout(plainly.left_s())
-        self._socket.sendall(data)
-
-    async def receive(self) -> bytes:
-        self._socket.settimeout(plainly.left_s())
-        return self._socket.recv(_PIECE)
-
-    def is_open(self) -> bool:
-        return not _is_readable(self._socket.fileno())
-
-    def close(self) -> None:
-        self._socket.close()
-
-
-class _MasterFlow(MasterConnection, asyncio.Protocol):
-    """By a protocol: asyncio's streams cost twice as much."""
-
-    def __init__(self) -> None:
-        self._came: list[bytes] = []
-        self._size = 0
-        self._problem: Exception | None = None
-        self._has_ended = False
-        self._waiter: asyncio.Future[None] | None = None
-
-    @classmethod
-    async def opened(cls, host: str, port: int, context: ssl.SSLContext | None) -> MasterConnection:
-        return (await asyncio.get_running_loop().create_connection(cls, host, port, ssl=context))[1]
-
-    async def send(self, data: bytes) -> None:
-        self._transport.write(data)
-
-    async def receive(self) -> bytes:
-        if not self._came and not self._has_ended:
-            self._waiter = asyncio.get_running_loop().create_future()
-            await self._waiter
-        if self._problem is not None:
-            raise self._problem
-        data = b"".join(self._came)
-        self._came.clear()
-        if self._size > _PIECE:
-            self._transport.resume_reading()
-        self._size = 0
-        return data
-
-    def is_open(self) -> bool:
-        if self._has_ended or self._came:
-            return False
-        # The loop may not have had a turn since the other side closed it.
-        return not _is_readable(self._transport.get_extra_info("socket").fileno())
-
-    def close(self) -> None:
-        self._transport.close()
-
-    def connection_made(self, transport: Any) -> None:
-        self._transport = transport
-
-    def data_received(self, data: bytes) -> None:
-        self._came.append(data)
-        self._size += len(data)
-        if self._size > _PIECE:
-            self._transport.pause_reading()
-        self._wake()
-
-    def connection_lost(self, error: Exception | None) -> None:
-        self._problem = error
-        self._has_ended = True
-        self._wake()
-
-    def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
-
-
-def _is_readable(fd: int) -> bool:
-    """Whether there is anything to read: of a connection that waits for no answer, its end."""
-    with selectors.DefaultSelector() as selector:
-        selector.register(fd, selectors.EVENT_READ)
-        return bool(selector.select(0))
 
 
 def _number(text: str | bytes, base: int) -> int:

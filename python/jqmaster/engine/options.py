@@ -5,14 +5,12 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple, TypedDict, TypeVar
 
-from jqmaster.manifest.fields import FIELDS, Field, Word
-from jqmaster.manifest.manifest import operations
+from jqmaster.manifest.fields import FIELDS, Field
 
 Seconds = float | timedelta
 Given = TypeVar("Given", bound=Mapping[str, Any])
@@ -32,21 +30,21 @@ class JobOptions(TypedDict, total=False):
     """Where it waits; default: the job's name. Workers choose queues."""
     priority: int | None
     """Smaller runs first; default: 0."""
-    delay: Seconds | None
+    delay: float | timedelta | None
     """Not before so long from now."""
-    run_at: datetime | float | None
+    run_at: float | datetime | None
     """Not before this moment. A datetime with a time zone, or Unix seconds."""
-    expires_in: Seconds | None
+    expires_in: float | timedelta | None
     """Not started by then, counted from enqueueing, it ends as an error."""
     max_retry: int | None
     """Retries after the first failure; default: 10."""
     max_lapses: int | None
     """Lease expirations, or vanished workers, tolerated before a retry is spent; default: a lapse spends a retry. So
     deploys and crashes are counted apart from failures."""
-    timeout: Seconds | None
+    timeout: float | timedelta | None
     """The lease, which heartbeats renew: how long until another worker takes over if this one dies. No bound on how
     long a job runs, which is `max_runtime`; default: 30 s."""
-    max_runtime: Seconds | None
+    max_runtime: float | timedelta | None
     """The most an attempt may take."""
     keep_result: bool | None
     """Keep what the function returns; default: true, unless the function is annotated `-> None`. For an hour if nobody
@@ -56,9 +54,9 @@ class JobOptions(TypedDict, total=False):
     unique: str | bool | Callable[..., str] | None
     """While a job with this key has not ended, no other is made. True: its name with its arguments is the key; a
     function of the arguments gives it."""
-    unique_for: Seconds | None
+    unique_for: float | timedelta | None
     """The key is kept for so long after the end as well."""
-    unique_within: Seconds | None
+    unique_within: float | timedelta | None
     """The key is kept for so long from enqueueing, and no longer, whatever becomes of the job."""
     if_exists: Literal["keep", "replace", "latest"] | None
     """What becomes of it when a job has the key; default: keep. See docs/unique keys."""
@@ -66,9 +64,9 @@ class JobOptions(TypedDict, total=False):
     """Runs when all of these are done. Ids, handles, or calls further ahead in the same `enqueue_many`."""
     if_failed: Literal["wait", "fail", "run", "only"] | None
     """What becomes of it when one that it depends on fails or is cancelled; default: wait."""
-    retry_base: Seconds | None
+    retry_base: float | timedelta | None
     """The first retry comes after so long, each next one after twice that; default: the queue's setting, 1 s."""
-    retry_cap: Seconds | None
+    retry_cap: float | timedelta | None
     """No retry comes later than after so long; default: the queue's setting, an hour."""
     retry_jitter: float | None
     """Up to this part of the time to a retry is taken off at random; default: the queue's setting, 0.1."""
@@ -191,37 +189,9 @@ def _check_values(options: Mapping[str, Any], about: str = "") -> None:
                 raise type(error)(f"{about}{error}") from None
 
 
-def check_arguments(operation: str, given: Mapping[str, Any]) -> None:
-    """Raise TypeError for what is of another kind than the head of its script says, ValueError for what is out of
-    range; both name it. What only the engine can tell is left to it."""
-    fields = _fields_of(operation)
-    for name, value in given.items():
-        if value is not None and name in fields:
-            _check_value(fields[name], value)
-
-
-@functools.cache
-def _fields_of(operation: str) -> Mapping[str, Field]:
-    kinds = {**dict.fromkeys(("seconds", "moment", "integer", "number"), ""), "flag": "boolean", "text": "text",
-             "name": "text", "zone": "text"}  # fmt: skip
-    fields = {}
-    for argument in operations()[operation].arguments:
-        of, least, most = argument.of, argument.least, argument.most
-        kind = "choice" if of.kind == "choice" else kinds.get(of.name)
-        if kind is not None:
-            fields[argument.name] = Field(
-                name=argument.name,
-                kind=kind or of.name,
-                meaning="",
-                least=-math.inf if least is None else least,
-                most=math.inf if most is None else most,
-                words=tuple(Word(word, "", "") for word in of.words),
-            )
-    return fields
-
-
 def _check_value(field: Field, value: Any) -> None:
-    match field.kind:
+    of = field.of
+    match of.name or of.kind:
         case "seconds":
             _check_range(field, seconds(value, field.name), "seconds")
         case "moment":
@@ -234,16 +204,15 @@ def _check_value(field: Field, value: Any) -> None:
         case "number":
             _expect(field, isinstance(value, int | float) and not isinstance(value, bool), "a number", value)
             _check_range(field, value, "a number")
-        case "boolean":
+        case "flag":
             _expect(field, isinstance(value, bool), "true or false", value)
         case "choice":
-            words = [word.name for word in field.words]
-            _expect(field, isinstance(value, str), f"one of {', '.join(words)}", value)
-            if value not in words:
-                raise ValueError(f"{field.name}: expected one of {', '.join(words)}, got {value!r}")
-        case "names" | "jobs":
+            _expect(field, isinstance(value, str), f"one of {', '.join(of.words)}", value)
+            if value not in of.words:
+                raise ValueError(f"{field.name}: expected one of {', '.join(of.words)}, got {value!r}")
+        case "list":
             several(value, field.name)
-        case "texts":
+        case "map":
             is_map = isinstance(value, Mapping) and all(isinstance(one, str) for pair in value.items() for one in pair)
             _expect(field, is_map, "a map of texts", value)
         case _ if field.name == "unique":
@@ -258,8 +227,9 @@ def _expect(field: Field, is_right: bool, what: str, value: Any) -> None:
 
 
 def _check_range(field: Field, value: float, what: str) -> None:
-    if not field.least <= value <= field.most:
-        raise ValueError(f"{field.name}: expected {what} from {field.least:.12g} to {field.most:.12g}, got {value!r}")
+    least, most = field.least or 0, math.inf if field.most is None else field.most
+    if not least <= value <= most:
+        raise ValueError(f"{field.name}: expected {what} from {least:.12g} to {most:.12g}, got {value!r}")
 
 
 def several(value: Any, name: str) -> Iterable[Any]:
@@ -310,9 +280,11 @@ def unix(moment: datetime | float, name: str = "") -> float:
     return moment.timestamp()
 
 
-_OF_KIND: Mapping[str, Callable[[Any], Any]] = {"seconds": seconds, "moment": unix, "names": list, "texts": dict}
+_SENDING: Mapping[str, Callable[[Any], Any]] = {"seconds": seconds, "moment": unix, "list": list, "map": dict}
 _FIELDS = {field.name: field for field in FIELDS}
-_SENT_AS = {field.name: _OF_KIND[field.kind] for field in FIELDS if field.kind in _OF_KIND}
+_SENT_AS = {
+    field.name: _SENDING[sent] for field in FIELDS for sent in [field.of.name or field.of.kind] if sent in _SENDING
+}
 
 
 def when_of(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,27 +5,41 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import logging
+import math
 import random
 import time
-from collections.abc import Iterator, Mapping
+import zlib
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import redis.asyncio as redis_asyncio
-
 from jqmaster.connection import plainly
-from jqmaster.connection.wake import WINDOW_MS, Channel, backoff_s
+from jqmaster.connection.wake import BLOCK_S, WINDOW_MS, Channel, backoff_s
 from jqmaster.engine import replies
 from jqmaster.engine.calling import new_request
 from jqmaster.engine.engine import Engine, pack
 from jqmaster.errors import JQError, Unavailable
 
+log = logging.getLogger("jqmaster.cluster")
+
 TAKES_BACK_S = 30.0
 NOTHING: list[Any] = [-1]
 """A pick's reply that holds no job."""
-
-
 AGAIN = (0, 1)
 """``next_ms`` of a reply that says to pick again at once: without, and with ``wait``."""
+
+# Where there are several partitions:
+MOST_SLEPT_AT = 16  # of them; each takes a connection
+BLOCKS_S = 120.0  # of each of these connections. There are so many of them that each has to call rarely
+FAR_S = 4.0  # how often each of the others is looked at; by one that has work all where there was none
+DUE_S = 1.0  # how often one that has work looks at each of the others where there was some
+LOOK_S = 3.0  # how long a partition may take to answer before the next is asked
+AWAY_S = 5.0  # at most so long a partition that did not answer is not asked
+MOST_REMEMBERED = 10_000
+
+Reply = list[Any]
+"""Of `pick`, as the script gives it: `[next_ms, document, argument, …]`."""
 
 
 def channel_of(queues: object, without: object = None) -> str:
@@ -43,83 +57,199 @@ def note_s(next_ms: int) -> float:
     return WINDOW_MS / 1000 if next_ms < 0 else min(WINDOW_MS, next_ms) / 1000 + random.uniform(0.2, 0.8)
 
 
-class Waiting:
-    """The long polls of one process: one `Channel` for each distinct wish, made when somebody waits on it."""
+class _Views:
+    """What one worker with one wish knows of each partition."""
 
-    def __init__(self, engine: Engine, redis: redis_asyncio.Redis) -> None:
-        self._engine = engine
-        self._redis = redis
-        self._channels: dict[str, Channel] = {}
-        self._users: dict[str, int] = {}
-        self._draining = False
+    def __init__(self, count: int) -> None:
+        self.looked_at = [-math.inf] * count
+        self.was_empty = [False] * count
+        self.quiet_until = [-math.inf] * count
+
+    def note(self, number: int, reply: Reply, quiet_s: float) -> None:
+        """What a look there has found: jobs, and there may be more; or nothing for so long."""
+        self.looked_at[number] = time.monotonic()
+        self.was_empty[number] = len(reply) == 1 and reply[0] != 0
+        self.quiet_until[number] = time.monotonic() + quiet_s if self.was_empty[number] else -math.inf
+
+
+class _Wish:
+    """All who want jobs of the same queues in the same way."""
+
+    def __init__(self, engines: Sequence[Engine], name: str) -> None:
+        self.name = name
+        block_s = BLOCK_S if len(engines) == 1 else BLOCKS_S
+        self.channels = [Channel(engine.redis, f"{engine.namespace}:wake:{name}", block_s) for engine in engines]
+        self.views: OrderedDict[str, _Views] = OrderedDict()
+        self.users = 0
+
+    def view(self, worker: str) -> _Views:
+        """Of this worker."""
+        if worker not in self.views:
+            self.views[worker] = _Views(len(self.channels))
+            if len(self.views) > MOST_REMEMBERED:
+                self.views.popitem(last=False)
+        self.views.move_to_end(worker)
+        return self.views[worker]
+
+
+class Waiting:
+    """The long polls of one process: of one namespace, or over all partitions of a cluster. Then the one where a worker
+    looked longest ago comes first."""
+
+    def __init__(self, *engines: Engine) -> None:
+        self._engines = engines
+        self._wishes: dict[str, _Wish] = {}
+        self._away_until = [-math.inf] * len(engines)
+        self._failures = [0] * len(engines)
+        self._answered: OrderedDict[str, int] = OrderedDict()  # request of a pick -> the partition that gave jobs
+        self._stopping = asyncio.Event()
         self._background: set[asyncio.Task[Any]] = set()
 
-    async def pick(self, spec: Mapping[str, Any], timeout_s: float) -> list[Any]:
-        """`pick` with `spec` (without `wait`), waiting up to `timeout_s` for a job. The reply is `pick`'s
-        own: `[next_ms, doc, argument, ...]`, with no job when the time is up or the master stops.
+    @property
+    def channels(self) -> list[Channel]:
+        """Those on which somebody sleeps, or did a while ago."""
+        return [channel for wish in self._wishes.values() for channel in wish.channels]
 
-        Raises JQError for a bad spec, and Unavailable when even the first look fails. Safe to cancel: jobs
+    async def pick(self, spec: Mapping[str, Any], timeout_s: float, first: int | None = None) -> Reply:
+        """`pick` with `spec` (without `wait`), waiting up to `timeout_s` for a job. The reply is `pick`'s
+        own: `[next_ms, doc, argument, ...]`, with no job when the time is up or the master stops. `first`: the
+        partition to look at first.
+
+        Raises JQError for a bad spec, and Unavailable when nobody answers the first look. Safe to cancel: jobs
         that were picked for a caller who has gone are given back.
         """
-        if self._draining:
-            return list(NOTHING)
-        deadline = time.monotonic() + timeout_s
-        if spec.get("request") is not None:
-            return await self._pick(dict(spec), timeout_s, deadline, is_own=False)
-        asked = {**spec, "request": new_request()}
-        try:
-            return await self._pick(asked, timeout_s, deadline, is_own=True)
-        except Unavailable:
-            self.abandon(asked)
-            raise
+        deadline, is_own = time.monotonic() + timeout_s, spec.get("request") is None
+        asked = {**spec, "request": new_request()} if is_own else dict(spec)
+        with self._using(spec) as wish:
+            return await self._pick(wish, asked, deadline, first, is_own=is_own)
 
-    async def take_back(self, spec: Mapping[str, Any]) -> None:
-        """Repeat a pick whose answer was lost, until there is one, and give its jobs back. Errors are swallowed."""
-        failures = 0
-        with contextlib.suppress(JQError, TimeoutError):
-            async with asyncio.timeout(TAKES_BACK_S):
-                while True:
-                    try:
-                        reply = await self._engine.raw("pick", pack(spec))
-                        break
-                    except Unavailable:
-                        await asyncio.sleep(backoff_s(failures))
-                        failures += 1
-                await self.give_back(str(spec.get("worker")), reply)
+    def due(self, spec: Mapping[str, Any], home: int) -> int | None:
+        """The partition where a worker looked longest ago, if that is too long to go on in `home`; or the one that has
+        answered this request already."""
+        if (before := self._answered.get(str(spec.get("request")))) is not None:
+            return before if before != home else None
+        with self._using(spec) as wish:
+            view = wish.view(str(spec.get("worker")))
+            at = [
+                max(looked_at + (FAR_S if was_empty else DUE_S), away_until)
+                for looked_at, was_empty, away_until in zip(
+                    view.looked_at, view.was_empty, self._away_until, strict=True
+                )
+            ]
+            number = min(range(len(at)), key=lambda one: (one == home, at[one]))
+            return number if number != home and at[number] <= time.monotonic() else None
 
-    def abandon(self, spec: Mapping[str, Any]) -> None:
-        """Take back what a pick brought whose answer was lost, and that nobody will repeat."""
-        self._spawn(self.take_back(spec))
-
-    async def give_back(self, worker: str, reply: list[Any]) -> None:
-        """Release the jobs of a pick's reply that its client will never see. Errors are swallowed: the leases lapse."""
-        jobs = [job.held for job in replies.picked(reply).jobs]
-        if jobs:
-            with contextlib.suppress(JQError):
-                await self._engine.release(worker, jobs)
+    def note(self, spec: Mapping[str, Any], number: int, reply: Reply) -> None:
+        """What a pick has found that went along with a report."""
+        with self._using(spec) as wish:
+            wish.view(str(spec.get("worker"))).note(number, reply, 0.0)
+        self._remember(spec, number, reply)
 
     def look_again(self, worker: str) -> None:
         """Have this worker's long polls look at once: what it was refused may be its now."""
-        for channel in self._channels.values():
+        for wish in self._wishes.values():
+            if worker in wish.views:
+                wish.views[worker] = _Views(len(self._engines))
+        for channel in self.channels:
             channel.wake_same(worker)
 
     def drain(self) -> None:
         """Answer all open long polls at once, and every later one."""
-        self._draining = True
-        for channel in self._channels.values():
+        self._stopping.set()
+        for channel in self.channels:
             channel.hand_over()
 
     async def stop(self) -> None:
         """`drain`, and close all connections; bounded."""
         self.drain()
-        await plainly.gather(*(channel.stop() for channel in self._channels.values()))
-        self._channels.clear()
+        await plainly.gather(*(channel.stop() for channel in self.channels))
         if self._background:
             await asyncio.wait(set(self._background), timeout=2)
         for task in self._background:
             task.cancel()
 
-    async def look(self, spec: Mapping[str, Any], channel: str | None = None) -> list[Any]:
+    # -- a poll -----------------------------------------------------------------------------------
+
+    async def _pick(
+        self, wish: _Wish, spec: dict[str, Any], deadline: float, first: int | None, *, is_own: bool
+    ) -> Reply:
+        worker = str(spec.get("worker"))
+        view, called = wish.view(worker), set[int]() if first is None else {first}
+        reply, failing = list(NOTHING), set[int]()
+        is_first, is_one = True, len(self._engines) == 1
+        try:
+            while not self._stopping.is_set():
+                moments, sleeps = dict[int, int](), time.monotonic() < deadline
+                for number in self._in_order(view, called, spec, is_first=is_first):
+                    try:
+                        found = await self._look(wish, number, spec, sleeps=sleeps)
+                    except (Unavailable, TimeoutError) as problem:
+                        failing.add(number)
+                        called.discard(number)
+                        if is_first and len(failing) == len(self._engines):
+                            failing = failing if is_own else set()  # else the client repeats it
+                            raise problem if is_one else Unavailable("no partition of the cluster answers") from problem
+                        continue
+                    failing.discard(number)
+                    called.discard(number)
+                    if len(found) > 1:
+                        wish.channels[number].wake_same(worker)
+                        return found if is_one else [0, *found[1:]]  # others may have more
+                    moments[number] = found[0]
+                is_first = False
+                if moments:
+                    reply = [min((next_ms for next_ms in moments.values() if next_ms >= 0), default=-1)]
+                again = {number for number, next_ms in moments.items() if next_ms in AGAIN}
+                if again and is_own:
+                    spec["request"] = new_request()  # a repeated one none of whose jobs runs any more says so for ever
+                elif again or not sleeps:
+                    for number in again:  # the client goes on
+                        wish.channels[number].wake_same(worker)
+                    called |= again
+                    return reply
+                else:
+                    called |= await self._sleep(wish, view, worker, deadline)
+                    # Whoever was woken looks, however late: its marker must not get lost.
+                    if not called and time.monotonic() >= deadline:
+                        return reply
+            return reply
+        finally:
+            for number in called:  # where there may be jobs, and nobody looks now
+                wish.channels[number].pass_on()
+            for number in failing:  # where the last look has no answer
+                self._spawn(self._take_back(self._engines[number], spec))
+
+    def _in_order(self, view: _Views, called: set[int], spec: Mapping[str, Any], *, is_first: bool) -> list[int]:
+        """The partitions that may have jobs: where this request was answered before, where there was a call, and where
+        the last look was longest ago."""
+        before, now = self._answered.get(spec["request"]), time.monotonic()
+        order = sorted(
+            range(len(self._engines)), key=lambda one: (one != before, one not in called, view.looked_at[one])
+        )
+        is_away = min(self._away_until) > now
+        due = [one for one in order if one in called or now >= max(view.quiet_until[one], self._away_until[one])]
+        return due or (order if is_first and (is_away or len(order) == 1) else [])
+
+    async def _look(self, wish: _Wish, number: int, spec: Mapping[str, Any], *, sleeps: bool) -> Reply:
+        """A pick. Raises Unavailable, and TimeoutError where others can be asked."""
+        worker, is_one = str(spec.get("worker")), len(self._engines) == 1
+        is_slept_at = number in self._slept_at(worker)
+        sleeps = sleeps and is_slept_at
+        try:
+            async with asyncio.timeout(None if is_one else LOOK_S):  # what comes later is given back
+                reply = await self._picked(self._engines[number], spec, wish.name if sleeps else None)
+        except (Unavailable, TimeoutError) as problem:
+            self._failed(number, problem)
+            raise
+        self._failures[number], self._away_until[number] = 0, -math.inf
+        quiet_s = note_s(reply[0]) if sleeps else 0.0 if is_slept_at else FAR_S
+        wish.view(worker).note(number, reply, quiet_s)
+        if sleeps and len(reply) == 1:
+            wish.channels[number].look_in(reply[0])
+        self._remember(spec, number, reply)
+        return reply
+
+    async def _picked(self, engine: Engine, spec: Mapping[str, Any], channel: str | None) -> Reply:
         """One pick. It runs to its end even if the caller is cancelled, since it may have started jobs by
         then, which are given back. With `channel` the worker counts as asleep on it when nothing is found."""
         full = {name: value for name, value in spec.items() if name != "request"}
@@ -128,74 +258,103 @@ class Waiting:
             # of a worker does not shorten the note of a long one.
             full["wait"] = {"on": channel, "ms": WINDOW_MS}
         full["request"] = spec["request"]  # at the end (`new_request`)
-        task = asyncio.ensure_future(self._engine.raw("pick", pack(full)))
+        task = asyncio.ensure_future(engine.raw("pick", pack(full)))
         try:
-            reply: list[Any] = await asyncio.shield(task)
+            reply: Reply = await asyncio.shield(task)
         except asyncio.CancelledError:
-            self._spawn(self._undo(task, full))
+            self._spawn(self._undo(engine, task, full))
             raise
         return reply
 
-    # -- parts ------------------------------------------------------------------------------------
+    def _remember(self, spec: Mapping[str, Any], number: int, reply: Reply) -> None:
+        if len(reply) > 1 and len(self._engines) > 1:
+            self._answered[str(spec.get("request"))] = number
+            if len(self._answered) > MOST_REMEMBERED:
+                self._answered.popitem(last=False)
 
-    async def _pick(self, spec: dict[str, Any], timeout_s: float, deadline: float, *, is_own: bool) -> list[Any]:
-        if timeout_s <= 0:
-            return await self.look(spec)
-        name = channel_of(spec.get("queues"), spec.get("without"))
-        with self._using(name) as channel:
-            reply = await self.look(spec, name)
-            if len(reply) > 1:
-                channel.wake_same(str(spec.get("worker")))
-                return reply
-            return await self._wait(channel, name, spec, reply, deadline, is_own)
+    def _failed(self, number: int, problem: Exception) -> None:
+        if len(self._engines) > 1:
+            level = logging.DEBUG if self._failures[number] else logging.WARNING
+            log.log(level, "%s does not answer, going on without it: %s", self._engines[number].namespace, problem)
+        self._away_until[number] = time.monotonic() + min(AWAY_S, 4 * backoff_s(self._failures[number]))
+        self._failures[number] += 1
 
-    async def _wait(
-        self, channel: Channel, name: str, spec: dict[str, Any], reply: list[Any], deadline: float, is_own: bool
-    ) -> list[Any]:
-        worker = str(spec.get("worker"))
-        failures = 0
+    def _slept_at(self, worker: str) -> Sequence[int]:
+        """The partitions at which a worker sleeps: all, or as many as it may from one on that its name says."""
+        count = len(self._engines)
+        if count <= MOST_SLEPT_AT:
+            return range(count)
+        first = zlib.crc32(worker.encode(errors="surrogatepass"))
+        return [(first + step) % count for step in range(MOST_SLEPT_AT)]
+
+    async def _sleep(self, wish: _Wish, view: _Views, worker: str, deadline: float) -> set[int]:
+        """Until a partition may have something, but at most so long; those where somebody called."""
+        wakes = [max(*pair) for pair in zip(view.quiet_until, self._away_until, strict=True)]
+        sleep_s = max(0.001, min(deadline, *wakes) - time.monotonic())
+        if len(wakes) == 1:
+            return {0} if await wish.channels[0].sleep(sleep_s, worker) else set()
+        sleeping = {
+            asyncio.create_task(wish.channels[number].sleep(sleep_s, worker)): number
+            for number in self._slept_at(worker)
+        }
+        # Who wakes all that sleep finds nobody while these have not begun to.
+        stopping = asyncio.create_task(self._stopping.wait())
+        called = set[int]()
         try:
-            while True:
-                left_s = deadline - time.monotonic()
-                if left_s <= 0 or self._draining:
-                    return reply
-                if failures:
-                    await asyncio.sleep(min(left_s, backoff_s(failures - 1)))
-                elif reply[0] in AGAIN and is_own:
-                    spec["request"] = new_request()  # a repeated one none of whose jobs runs any more says so for ever
-                elif reply[0] in AGAIN:
-                    # Then the client goes on.
-                    channel.pass_on()
-                    channel.wake_same(worker)
-                    return reply
-                else:
-                    channel.look_in(reply[0])
-                    woken = await channel.sleep(min(left_s, note_s(reply[0])), worker)
-                    # Whoever was woken looks, however late: its marker must not get lost.
-                    if self._draining or (not woken and time.monotonic() >= deadline):
-                        return reply
-                try:
-                    reply = await self.look(spec, name)
-                    failures = 0
-                except Unavailable:
-                    # Redis is away: the poll goes on, and is answered when it comes back in time.
-                    failures += 1
-                    continue
-                except JQError:
-                    channel.pass_on()
-                    raise
-                if len(reply) > 1:
-                    channel.wake_same(worker)
-                    return reply
+            await asyncio.wait([*sleeping, stopping], return_when=asyncio.FIRST_COMPLETED)
         finally:
-            if failures:  # the last look has no answer
-                self.abandon(spec)
+            for task in (*sleeping, stopping):
+                task.cancel()
+            await asyncio.wait([*sleeping, stopping])
+            called.update(number for task, number in sleeping.items() if not task.cancelled() and task.result())
+        return called
 
-    async def _undo(self, task: asyncio.Future[Any], spec: Mapping[str, Any]) -> None:
+    @contextlib.contextmanager
+    def _using(self, spec: Mapping[str, Any]) -> Iterator[_Wish]:
+        """What all share who have this wish. Those that nobody uses any more go, so that a variety of them does not
+        pile up."""
+        name = channel_of(spec.get("queues"), spec.get("without"))
+        if name not in self._wishes:
+            self._wishes[name] = _Wish(self._engines, name)
+        wish = self._wishes[name]
+        wish.users += 1
         try:
-            await self.give_back(str(spec.get("worker")), await task)
+            yield wish
+        finally:
+            wish.users -= 1
+            if not wish.users and len(self._wishes) > 1:
+                for idle in [one for one in self._wishes.values() if one is not wish and not one.users]:
+                    if not any(channel.connected for channel in idle.channels):
+                        del self._wishes[idle.name]
+
+    # -- giving back ------------------------------------------------------------------------------
+
+    async def _take_back(self, engine: Engine, spec: Mapping[str, Any]) -> None:
+        """Repeat a pick whose answer was lost, until there is one, and give its jobs back. Errors are swallowed."""
+        failures = 0
+        with contextlib.suppress(JQError, TimeoutError):
+            async with asyncio.timeout(TAKES_BACK_S):
+                while True:
+                    try:
+                        reply = await engine.raw("pick", pack(spec))
+                        break
+                    except Unavailable:
+                        await asyncio.sleep(backoff_s(failures))
+                        failures += 1
+                await self._give_back(engine, spec, reply)
+
+    async def _give_back(self, engine: Engine, spec: Mapping[str, Any], reply: Reply) -> None:
+        """Release the jobs of a pick's reply that its client will never see. Errors are swallowed: the leases lapse."""
+        jobs = [job.held for job in replies.picked(reply).jobs]
+        if jobs:
+            with contextlib.suppress(JQError):
+                await engine.release(str(spec.get("worker")), jobs)
+
+    async def _undo(self, engine: Engine, task: asyncio.Future[Any], spec: Mapping[str, Any]) -> None:
+        try:
+            await self._give_back(engine, spec, await task)
         except Unavailable:
-            await self.take_back({name: value for name, value in spec.items() if name != "wait"})
+            await self._take_back(engine, {name: value for name, value in spec.items() if name != "wait"})
         except JQError:
             pass
 
@@ -203,19 +362,3 @@ class Waiting:
         task = asyncio.create_task(work, name="give back")
         self._background.add(task)
         task.add_done_callback(self._background.discard)
-
-    @contextlib.contextmanager
-    def _using(self, name: str) -> Iterator[Channel]:
-        """The channel of that name. Those nobody uses any more go, so that a variety of wishes does not pile up."""
-        channel = self._channels.get(name)
-        if channel is None:
-            channel = self._channels[name] = Channel(self._redis, f"{self._engine.namespace}:wake:{name}")
-        self._users[name] = self._users.get(name, 0) + 1
-        try:
-            yield channel
-        finally:
-            self._users[name] -= 1
-            if not self._users[name]:
-                del self._users[name]
-                for idle in [n for n, c in self._channels.items() if n not in self._users and not c.connected]:
-                    del self._channels[idle]

@@ -65,10 +65,11 @@ def lua_fields(comment: str) -> str:
         tagged.setdefault(tag, []).append(value)
     behind = {position.strip("[]").removesuffix("...") for position in _positions(tagged)}
     arguments = [_argument(value) for value in tagged.get("arg", [])]
-    return "{ " + ", ".join(_lua_field(one) for one in arguments if one.name not in behind) + " }"
+    return "{ " + ", ".join(lua_field(one) for one in arguments if one.name not in behind) + " }"
 
 
-def _lua_field(argument: Argument) -> str:
+def lua_field(argument: Argument) -> str:
+    """One of them."""
     type_ = type_of(argument.type)
     inner = type_.of or type_
     if inner is not type_ and inner.name == "queue":

@@ -33,6 +33,13 @@ _INTEGER: Mapping[str, Any] = MappingProxyType({"type": "integer"})
 _NUMBER: Mapping[str, Any] = MappingProxyType({"type": "number"})
 _NAME: Mapping[str, Any] = MappingProxyType({"type": "string", "minLength": 1, "maxLength": 255})
 _ANY: Mapping[str, Any] = MappingProxyType({})
+_CONTROL = r"\x00-\x1f\x7f"
+_URL: Mapping[str, Any] = MappingProxyType({
+    "type": "string", "pattern": rf"^https?://[A-Za-z0-9\[][^\s#@/?{_CONTROL}]*([/?][^\s#{_CONTROL}]*)?$",
+})  # fmt: skip
+_REFERENCE: Mapping[str, Any] = MappingProxyType({
+    "oneOf": [{"$ref": "#/components/schemas/JobId"}, {"type": "integer", "minimum": 0, "maximum": 999}],
+})  # fmt: skip
 
 PLAIN: Mapping[str, Plain] = MappingProxyType({
     "text": Plain("str", _TEXT, "a", "valid UTF-8; a range is of its bytes"),
@@ -45,7 +52,10 @@ PLAIN: Mapping[str, Plain] = MappingProxyType({
     "actor": Plain("str", _TEXT, "ada", "who does it, for the trail; a server says whose key it is"),
     "token": Plain("str", {"type": "string", "minLength": 1, "maxLength": 200}, "r1", "1 to 200 bytes that are new"),
     "cursor": Plain("str", _TEXT, "", "where to go on, from the page before; empty: from the beginning, or at the end"),
-    "url": Plain("str", _TEXT, "https://example.com/", "http or https"),
+    "reference": Plain(
+        "str | Reference", _REFERENCE, "0664a3b1c05c00", "an id, or an earlier job of the call by its index",
+    ),
+    "url": Plain("str", _URL, "https://example.com/", "http or https, without user and `#`"),
     "secret": Plain("str", _TEXT, "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3", "`whsec_` and 24 to 64 bytes in base64"),
     "zone": Plain("str", _NAME, "Europe/Berlin", "a time zone, whose rule is sent with it"),
     "integer": Plain("int", _INTEGER, 1, "a whole number"),
@@ -68,12 +78,10 @@ OWN: Mapping[str, str] = MappingProxyType({
     "finished": "Finished",
     "assigned": "Assigned",
     "result": "Result",
-    "records": "bytes",
-    "events": "str",
     "yaml": "str",
     "metrics": "str",
 })  # fmt: skip
-"""Replies of a shape of their own, with their annotations; engine/replies.py reads them. Those from `records` on only
+"""Replies of a shape of their own, with their annotations; engine/replies.py reads them. Those from `yaml` on only
 the HTTP API has."""
 
 BLOBS: Mapping[str, frozenset[str]] = MappingProxyType({

@@ -38,8 +38,7 @@ class Answer:
       arguments of jobs to enqueue.
     - `unknown`, `busy`, `unreachable`: the receiver did not take it: the job goes back and loses nothing.
     - `lapsed`: no answer within the lease, which runs out by itself.
-    - `held`, `no_room`, `cancelled`: it was not sent, as the receiver is left alone, this process can make no
-      connection now, or stops: the job goes back.
+    - `held`, `cancelled`: it was not sent, as the receiver is left alone, or this stops: the job goes back.
 
     `trouble`: what is wrong with the receiver; "" when it is well, or nothing is known of it.
     """

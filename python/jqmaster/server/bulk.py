@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 
@@ -22,13 +23,12 @@ class Bulks:
     def __init__(self, engine: Engine, master: str) -> None:
         self._engine = engine
         self._master = master
-        self._under_way: dict[str, asyncio.Task[None]] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}  # by id
         self._poked = asyncio.Event()
-        self._loop_task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Begin to look."""
-        self._loop_task = asyncio.create_task(self._run(), name="bulks")
+        self._tasks[""] = asyncio.create_task(self._run(), name="bulks")
 
     def poke(self) -> None:
         """Look now: one has begun."""
@@ -36,38 +36,31 @@ class Bulks:
 
     async def stop(self) -> None:
         """Leave what is under way to others."""
-        await end([*self._under_way.values(), self._loop_task])
+        await end(list(self._tasks.values()))
 
     async def _run(self) -> None:
         while True:
             self._poked.clear()
             try:
-                for bulk in await self._engine.bulks():
-                    if not bulk.get("ended_ms") and bulk["id"] not in self._under_way and _is_free(bulk):
-                        self._begin(bulk)
+                bulks = await self._engine.bulks()
             except JQError as error:
                 log.debug("cannot look for bulks: %s", error)
-            try:
+                bulks = []
+            for bulk in bulks:
+                # Whether nobody else has it, as far as this clock tells; Redis decides.
+                is_free = not bulk.get("ended_ms") and bulk.get("until_ms", 0) <= time.time() * 1000
+                if is_free and bulk["id"] not in self._tasks:
+                    self._tasks[bulk["id"]] = asyncio.create_task(self._carry_on(bulk), name=f"bulk {bulk['id']}")
+            with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_EVERY_S):
                     await self._poked.wait()
-            except TimeoutError:
-                pass
-
-    def _begin(self, bulk: Document) -> None:
-        work = asyncio.create_task(self._carry_on(bulk), name=f"bulk {bulk['id']}")
-        self._under_way[bulk["id"]] = work
-        work.add_done_callback(lambda _: self._under_way.pop(bulk["id"], None))
 
     async def _carry_on(self, bulk: Document) -> None:
         try:
             ended = await self._engine.carry_on(bulk, self._master)
-        except Unavailable as error:
-            log.warning("bulk %s: interrupted, will continue: %s", bulk["id"], error)
-        else:
             if ended is not None and ended.get("problem"):
                 log.error("bulk %s ended: %s", bulk["id"], ended["problem"])
-
-
-def _is_free(bulk: Document) -> bool:
-    """Whether nobody has it, as far as this clock tells; Redis decides."""
-    return bool(bulk.get("until_ms", 0) <= time.time() * 1000)
+        except Unavailable as error:
+            log.warning("bulk %s: interrupted, will continue: %s", bulk["id"], error)
+        finally:
+            del self._tasks[bulk["id"]]

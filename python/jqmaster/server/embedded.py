@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import re
 import shutil
 import stat
 import subprocess
@@ -17,12 +16,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import redis
 from redis import Redis
 from redis.backoff import NoBackoff
 from redis.exceptions import BusyLoadingError, RedisError
 from redis.retry import Retry
 
-OLDEST = (7, 0)
 SOCKET_PATH_BYTES = 103  # sockaddr_un holds 104 bytes on macOS, one of them for the closing zero
 INSTALL_HINT = "Install Redis 7.0 or newer (apt, dnf or brew install redis), or name a running one with --redis URL."
 START_TIMEOUT_S = 30.0
@@ -32,23 +31,11 @@ class EmbeddedRedisError(RuntimeError):
     """The embedded Redis cannot be had; the message says why and what to do."""
 
 
-def find_program() -> str:
-    """Path of a redis-server 7.0 or newer on PATH. Raises `EmbeddedRedisError` when there is none."""
-    path = shutil.which("redis-server") or shutil.which("valkey-server")
-    if path is None:
-        raise EmbeddedRedisError(f"no Redis URL was given and no redis-server is on PATH. {INSTALL_HINT}")
-    output = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=30, check=False).stdout
-    version = re.search(r"v=(\d+)\.(\d+)", output)
-    if version is None or (int(version[1]), int(version[2])) < OLDEST:
-        raise EmbeddedRedisError(f"{path} is too old: {output.strip() or 'no version'}. {INSTALL_HINT}")
-    return path
-
-
 class EmbeddedRedis:
     """A redis-server on a unix socket, with its data under `data_dir` (append-only, no eviction).
 
-    `start` uses the one that already runs there, if one does. `stop` leaves it running when another process still uses
-    it. One that is started takes at most `max_memory` bytes for its data; default half of the machine's.
+    `start` uses the one that already runs there, if one does. One that is started takes at most `max_memory` bytes for
+    its data; default half of the machine's.
     """
 
     def __init__(self, data_dir: str | os.PathLike[str], *, max_memory: int | None = None) -> None:
@@ -71,8 +58,7 @@ class EmbeddedRedis:
         except OSError as error:
             raise EmbeddedRedisError(f"cannot use {self.data_dir} for data: {error.strerror}") from error
         with self._locked():
-            if not self._is_ready():
-                self._launch()
+            self._wait()
             self._users_fd = os.open(self.data_dir / "users.lock", os.O_CREAT | os.O_RDWR, 0o600)
             fcntl.flock(self._users_fd, fcntl.LOCK_SH)
         return self.url
@@ -102,10 +88,8 @@ class EmbeddedRedis:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    # -- parts ------------------------------------------------------------------------------------
-
     def _client(self, timeout_s: float = 5.0) -> Redis:
-        return Redis.from_url(self.url, socket_timeout=timeout_s, retry=Retry(NoBackoff(), 0))
+        return Redis(unix_socket_path=str(self.socket), socket_timeout=timeout_s, retry=Retry(NoBackoff(), 0))
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
@@ -114,37 +98,40 @@ class EmbeddedRedis:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
-    def _is_ready(self, process: subprocess.Popen[bytes] | None = None) -> bool:
-        """Whether it can be asked; waits while `process` starts, and while it loads its data, however long it takes."""
+    def _wait(self) -> None:
+        """Start it where it does not run, and wait until it answers; while it loads its data however long it takes."""
         deadline = time.monotonic() + START_TIMEOUT_S
-        while time.monotonic() < deadline:
+        while True:
             try:
                 with self._client() as client:
-                    return bool(client.ping())
+                    client.ping()
+                return
             except BusyLoadingError:
                 deadline = time.monotonic() + START_TIMEOUT_S
-            except RedisError:
-                if process is None or process.poll() is not None:
-                    return False
+            except RedisError as error:
+                # One that is there and does not answer must not get another beside it, with the same data.
+                if self._process is None and isinstance(error, redis.ConnectionError):
+                    self._process = self._launch()
+                elif time.monotonic() > deadline or (self._process and self._process.poll() is not None):
+                    if self._process:
+                        self._process.kill()
+                    why = " | ".join((self.data_dir / "redis.log").read_text(errors="replace").splitlines()[-3:])
+                    raise EmbeddedRedisError(f"redis-server does not answer ({error}): {why}") from error
             time.sleep(0.02)
-        return False
 
-    def _launch(self) -> None:
-        machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        most = machine // 2 if self._max_memory is None else self._max_memory
+    def _launch(self) -> subprocess.Popen[bytes]:
+        program = shutil.which("redis-server") or shutil.which("valkey-server")
+        if program is None:
+            raise EmbeddedRedisError(f"no Redis URL was given and no redis-server is on PATH. {INSTALL_HINT}")
+        most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+        most = most if self._max_memory is None else self._max_memory
         # Small sorted sets are lists searched from end to end; beyond 32 entries a skip list is cheaper.
         options = (
-            f"--port 0 --unixsocketperm 700 --appendonly yes --appendfsync everysec --maxmemory {most} "
-            "--maxmemory-policy noeviction --zset-max-listpack-entries 32 --daemonize no --logfile redis.log"
-        ).split()
+            f"--port 0 --unixsocket redis.sock --unixsocketperm 700 --appendonly yes --maxmemory {most} "
+            "--logfile redis.log --maxmemory-policy noeviction --zset-max-ziplist-entries 32"
+        )
         # A session of its own: Ctrl-C at the terminal must reach the server alone, which stops Redis last.
-        self._process = subprocess.Popen(
-            [find_program(), *options, "--save", "", "--unixsocket", str(self.socket)],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            start_new_session=True, cwd=self.data_dir, umask=0o077,
+        return subprocess.Popen(
+            [program, *options.split(), "--save", ""], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, start_new_session=True, cwd=self.data_dir, umask=0o077,
         )  # fmt: skip
-        if not self._is_ready(self._process):
-            self._process.kill()
-            log = (self.data_dir / "redis.log").read_text(errors="replace").splitlines()
-            why = " | ".join(log[-3:])
-            raise EmbeddedRedisError(f"redis-server ended with {self._process.wait()}, or does not answer: {why}")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import json
 import math
 from dataclasses import dataclass
@@ -19,14 +20,14 @@ from typing import Any, NoReturn
 import msgpack
 
 from jqmaster.engine import packform
-from jqmaster.server.http_error import HttpError, invalid
+from jqmaster.server.http_error import invalid
 from jqmaster.server.reader import check, printable
 
 MAX_JSON_LEVELS = 200
 _SPECIAL = ("$bin", "$msgpack")
-# How many levels of a response are taken apart to leave its good parts readable when one part is not:
-# body → jobs → job → argument.
-_DESCEND = 3
+# A value that JSON cannot show whole is taken apart for so many levels, to leave its good parts readable:
+# body → jobs → job → argument, and some below.
+_APART = 8
 
 
 @dataclass(slots=True)
@@ -36,17 +37,16 @@ class _Raw:
     data: bytes
 
 
-def _pack(value: Any, errors: str = "surrogateescape") -> bytes:
-    """MessagePack of a value with such parts. `errors`: what to do with text that is not UTF-8."""
+def _pack(value: Any) -> bytes:
+    """MessagePack of a value with such parts."""
     if isinstance(value, _Raw):
         return value.data
     if isinstance(value, dict):
-        pairs = b"".join(_pack(key, errors) + _pack(item, errors) for key, item in value.items())
+        pairs = b"".join(_pack(part) for pair in value.items() for part in pair)
         return packform.map_header(len(value)) + pairs
     if isinstance(value, list):
-        return packform.raw_array([_pack(item, errors) for item in value])
-    packed: bytes = msgpack.packb(value, unicode_errors=errors)
-    return packed
+        return packform.raw_array([_pack(item) for item in value])
+    return packform.pack(value)
 
 
 # JSON → MessagePack
@@ -60,7 +60,7 @@ def to_msgpack(body: bytes) -> bytes:
         try:
             packed = packform.pack(value)
         except TypeError:
-            return _pack(value, "strict")
+            return _pack(value)
     except UnicodeDecodeError:
         raise invalid(None, "the body is not valid UTF-8") from None
     except UnicodeEncodeError:
@@ -116,84 +116,41 @@ def _special(key: str, text: Any) -> Any:
 # MessagePack → JSON
 
 
-def to_json(raw: bytes) -> bytes:
+def to_json(raw: bytes, apart: int = _APART) -> bytes:
     """The JSON form of one MessagePack value. Never fails on a value that MessagePack allows."""
-    return _render(raw, _DESCEND)
-
-
-def _render(raw: bytes, descend: int) -> bytes:
-    try:
+    with contextlib.suppress(ValueError, TypeError, RecursionError):
         if packform.within_levels(raw, MAX_JSON_LEVELS):
-            return _render_whole(raw)
-    except (ValueError, TypeError, OverflowError, RecursionError):
-        # A malformed timestamp, for one: legal bytes that the reader refuses.
-        pass
+            return _dumps(msgpack.unpackb(raw, object_pairs_hook=_object, ext_hook=_ext, strict_map_key=False))
     kind = packform.kind_of(raw)
-    if descend and kind in ("map", "array"):
-        try:
-            return _render_parts(raw, kind, descend)
-        except HttpError:
-            pass
+    with contextlib.suppress(ValueError, TypeError):
+        if apart and kind == "array":
+            return b"[%s]" % b",".join([to_json(item, apart - 1) for item in packform.items(raw)])
+        if apart and kind == "map":
+            reader = packform.reader(raw, strict_map_key=False)
+            count = reader.read_map_header()
+            unread = _object([(reader.unpack(), packform.cut(reader, raw)) for _ in range(count)])
+            return b"{%s}" % b",".join([b"%s:%s" % (_dumps(k), to_json(v, apart - 1)) for k, v in unread.items()])
     return b'{"$msgpack":"%s"}' % base64.b64encode(raw)
 
 
-def _render_whole(raw: bytes) -> bytes:
-    options: dict[str, Any] = {"strict_map_key": False, "unicode_errors": "surrogateescape"}
-    value = msgpack.unpackb(raw, object_pairs_hook=_object, ext_hook=_ext, **options)
-    try:
-        return _dumps(value)
-    except ValueError:  # NaN, an infinity, or text that is not UTF-8: rare, so looked for only now
-        return _dumps(_spelled(value))
-
-
 def _dumps(value: Any) -> bytes:
-    text = json.dumps(value, default=_other, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(value, default=_binary, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8")
 
 
-def _object(pairs: list[tuple[Any, Any]]) -> Any:
-    """What no JSON object can show stays packed."""
+def _object(pairs: list[tuple[Any, Any]]) -> dict[str, Any]:
+    """A map as JSON's object. Raises ValueError for one that would come back as something else."""
     result = {key: value for key, value in pairs if type(key) is str}
     if len(result) != len(pairs) or (len(pairs) == 1 and pairs[0][0] in _SPECIAL):
-        return _Raw(packform.map_header(len(pairs)) + b"".join(_pack(key) + _pack(value) for key, value in pairs))
+        raise ValueError("no object")
     return result
 
 
-def _ext(code: int, data: bytes) -> _Raw:
-    packer = msgpack.Packer(autoreset=False)
-    packer.pack_ext_type(code, data)  # msgpack.ExtType refuses negative types
-    return _Raw(packer.bytes())
+def _ext(_code: int, _data: bytes) -> NoReturn:
+    raise ValueError("not JSON")
 
 
-def _other(value: Any) -> Any:
+def _binary(value: Any) -> dict[str, str]:
     if isinstance(value, bytes):
         return {"$bin": base64.b64encode(value).decode("ascii")}
-    return {"$msgpack": base64.b64encode(_pack(value)).decode("ascii")}
-
-
-def _spelled(value: Any) -> Any:
-    """A value, its parts that JSON has no word for packed."""
-    if isinstance(value, list):
-        return [_spelled(item) for item in value]
-    if isinstance(value, dict):
-        is_text = all(key.isascii() or _spelled(key) is key for key in value)
-        return {key: _spelled(item) for key, item in value.items()} if is_text else _Raw(_pack(value))
-    is_odd = isinstance(value, float) and not math.isfinite(value)
-    if isinstance(value, str):
-        is_odd = any("\ud800" <= character <= "\udfff" for character in value)
-    return _Raw(_pack(value)) if is_odd else value
-
-
-def _render_parts(raw: bytes, kind: str, descend: int) -> bytes:
-    if kind == "array":
-        return b"[" + b",".join([_render(item, descend - 1) for item in packform.items(raw)]) + b"]"
-    unpacker = packform.reader(raw)
-    members: dict[bytes, bytes] = {}
-    for _ in range(unpacker.read_map_header()):
-        key = _render(packform.cut(unpacker, raw), 0)
-        if not key.startswith(b'"') or key in members:
-            raise invalid(None, "no object")
-        members[key] = _render(packform.cut(unpacker, raw), descend - 1)
-    if len(members) == 1 and json.loads(next(iter(members))) in _SPECIAL:
-        raise invalid(None, "no object")
-    return b"{" + b",".join(key + b":" + value for key, value in members.items()) + b"}"
+    raise TypeError("not JSON")

@@ -136,37 +136,32 @@ class Keyring:
         """Who shows this key; None when there is no such key, or not any more."""
         key_id, shown = secret.split(text)
         key = self._good(key_id)
-        if key is None or not secret.fits(shown, key.digest):
-            return None
-        self._used.add(key_id)
-        return key.identity
+        return self.identity(key_id) if key is not None and secret.fits(shown, key.digest) else None
 
     def seal_of(self, key_id: str) -> bytes | None:
         """With what sessions of a key are sealed; None when there is no such key, or not any more."""
         key = self._good(key_id)
         return self._seal + key.digest.encode() if key else None
 
-    def identity(self, key_id: str) -> Identity:
-        """Who has the key, which there is."""
+    def identity(self, key_id: str) -> Identity | None:
+        """Who has a key, which is used now; None when it is not good any more."""
+        key = self._good(key_id)
+        if key is None:
+            return None
         self._used.add(key_id)
-        return self._keys[key_id].identity
+        return key.identity
 
     def wait_s(self, identity: Identity) -> float:
         """Count a request; how many seconds too early it is, 0 when it is not."""
         key = self._keys.get(identity.key_id)
         return 0.0 if key is None else key.wait_s()
 
-    def holds(self, identity: Identity) -> bool:
-        """Whether the key by which somebody was known is still good."""
-        return self._good(identity.key_id) is not None
-
     async def of_worker(self, key_id: str) -> Identity | None:
         """Who has a key that a worker was registered with; None when it is not good any more. One that is not known
         may be new: it is looked for. Raises JQError."""
         if key_id not in self._keys:
             await self.look()
-        key = self._good(key_id)
-        return key.identity if key else None
+        return self.identity(key_id)
 
     async def look(self) -> None:
         """Read the keys as they are from now on. Raises JQError."""
@@ -187,30 +182,23 @@ class Keyring:
         return key if key is not None and time.time() * 1000 < key.expires_ms else None
 
     async def _follow(self) -> None:
+        failures = 0
         async with self._subscriptions.listen(self._channel) as messages:
             while True:
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(LOOK_EVERY_S):
+                    async with asyncio.timeout(backoff_s(failures) if failures else LOOK_EVERY_S):
                         await messages.get()
-                await self._look_until_seen()
-
-    async def _look_until_seen(self) -> None:
-        failures = 0
-        while True:
-            try:
-                return await self.look()
-            except (JQError, redis.exceptions.RedisError, OSError) as error:
-                if not failures:
-                    log.warning("cannot read the keys, the last known ones hold: %s", error)
-                await asyncio.sleep(backoff_s(failures))
-                failures += 1
+                try:
+                    await self.look()
+                    failures = 0
+                except (JQError, redis.exceptions.RedisError, OSError) as error:
+                    if not failures:
+                        log.warning("cannot read the keys, the last known ones hold: %s", error)
+                    failures += 1
 
     async def _look_for_seal(self) -> None:
         try:
-            seal: Any = await self._redis.get(self._seal_key)
-            if seal is None:
-                await self._redis.set(self._seal_key, secrets.token_bytes(SEAL_BYTES), nx=True)
-                seal = await self._redis.get(self._seal_key)
+            seal: Any = await self._redis.set(self._seal_key, self._seal, nx=True, get=True)
             self._seal = seal or self._seal
         except redis.exceptions.RedisError as error:
             # Keys matter more. Without it sessions hold at this master alone.

@@ -30,7 +30,7 @@ class Fields(dict[str, Any]):
     """A line's pairs, for `logger.info`: turned into text only when a handler wants it."""
 
     def __init__(self, what: str, pairs: Mapping[str, Any]) -> None:
-        super().__init__((name, value) for name, value in pairs.items() if value not in (None, "", ()))
+        super().__init__((name, value) for name, value in pairs.items() if value not in (None, ""))
         self.what = what
 
     def __str__(self) -> str:
@@ -38,10 +38,6 @@ class Fields(dict[str, Any]):
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        value = ",".join(map(str, value))
-    elif isinstance(value, float):
-        return f"{value:.3f}".rstrip("0").rstrip(".")
     text = str(value)
     # Text from outside must not be able to make up another pair, or another line.
     return text if _PLAIN.fullmatch(text) else json.dumps(text)
@@ -83,21 +79,9 @@ _USUAL = {*logging.makeLogRecord({}).__dict__, "message", "asctime", "taskName",
 def say(logger: logging.Logger, line: str, *, is_error: bool = False) -> None:
     """Tell who started the process, whatever the level of its log: on stdout, an error on stderr. As JSON where the
     log is."""
-    stream = sys.stderr if is_error else sys.stdout
+    text = f"jqmaster: {line}" if is_error else line
+    level = logging.ERROR if is_error else logging.INFO
     for handler in logging.getLogger().handlers:
         if isinstance(handler.formatter, JsonLines):
-            level = logging.ERROR if is_error else logging.INFO
-            record = logger.makeRecord(logger.name, level, "", 0, line, (), None)
-            print(handler.formatter.format(record), file=stream, flush=True)
-            return
-    print(f"jqmaster: {line}" if is_error else line, file=stream, flush=True)
-
-
-def set_up(*, access_log: bool) -> None:
-    """For a server: what `--access-log` means."""
-    # Commands keep these quiet, as they say themselves what went wrong; a server's log is the place for it.
-    for name in ("jqmaster.http", "jqmaster.calls"):
-        logging.getLogger(name).setLevel(logging.NOTSET)
-    if access_log:
-        for logger in (request_log, delivery_log):
-            logger.setLevel(logging.INFO)
+            text = handler.formatter.format(logger.makeRecord(logger.name, level, "", 0, line, (), None))
+    print(text, file=sys.stderr if is_error else sys.stdout, flush=True)

@@ -1,10 +1,7 @@
-"""The event loop of a server, and how many connections it may have."""
+"""The event loop of a server."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import resource
 from collections.abc import Callable
 from typing import Any
 
@@ -13,38 +10,25 @@ import uvloop
 LINGER_S = 2.0
 
 
-def raise_limit() -> None:
-    """As many open files as this user may have. Processes that this one starts have the same limit."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with contextlib.suppress(ValueError, OSError):  # some systems say more than they give
-        if soft != hard:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
 class Loop(uvloop.Loop):
     """Servers made in this loop let go of connections that their clients have closed. Hypercorn would keep them for as
     long as idle ones, and with them the picks that wait there."""
 
-    async def create_server(
-        self, protocol_factory: Callable[[], asyncio.BaseProtocol], *args: Any, **options: Any
-    ) -> Any:
-        return await super().create_server(lambda: _Incoming(protocol_factory()), *args, **options)
+    async def create_server(self, protocol_factory: Callable[[], Any], *args: Any, **options: Any) -> Any:
+        def incoming() -> Any:
+            protocol = protocol_factory()
+            made, received = protocol.connection_made, protocol.eof_received
 
+            def connection_made(transport: Any) -> None:
+                def at_end() -> Any:
+                    # An answer may be under way to a client that says no more and still listens.
+                    self.call_later(LINGER_S, transport.close)
+                    return received()
 
-class _Incoming(asyncio.Protocol):
-    """One that has just been made: it gets its real protocol."""
+                protocol.eof_received = at_end
+                made(transport)
 
-    def __init__(self, protocol: Any) -> None:
-        self._protocol = protocol
+            protocol.connection_made = connection_made
+            return protocol
 
-    def connection_made(self, transport: Any) -> None:
-        received = self._protocol.eof_received
-
-        def at_end() -> Any:
-            # An answer may be under way to a client that says no more and still listens.
-            asyncio.get_running_loop().call_later(LINGER_S, transport.close)
-            return received()
-
-        self._protocol.eof_received = at_end
-        transport.set_protocol(self._protocol)
-        self._protocol.connection_made(transport)
+        return await super().create_server(incoming, *args, **options)

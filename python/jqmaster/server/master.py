@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from typing import Any, Literal
 
+from redis.exceptions import RedisError
+
+from jqmaster import __version__
 from jqmaster.connection.together import Coalescer
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import Waiting
 from jqmaster.server.bulk import Bulks
 from jqmaster.server.dispatch import Dispatch
-from jqmaster.server.events import JobEvents
-from jqmaster.server.info import ServerInfo
 from jqmaster.server.keyring import Keyring
 from jqmaster.server.meters import Meters
 from jqmaster.server.session import IDLE_S, NO_PROXIES, Proxies
+
+Color = Literal["grey", "blue", "green", "amber", "red", "purple"]
+_VERSION_S = 1.0  # how long Redis is asked for its
 
 
 @dataclass
@@ -30,20 +35,34 @@ class Master:
     waiting: Waiting
     ended: Ended
     dispatch: Dispatch
-    events: JobEvents
     bulks: Bulks | None = None
     keyring: Keyring | None = None
     """Without one everybody may do everything."""
     proxies: Proxies = NO_PROXIES
     session_idle_s: float = IDLE_S
-    info: ServerInfo = field(default_factory=ServerInfo)
+    redis: str = ""
+    """Where it is, without passwords."""
+    environment: str = ""
+    """Shown in the web UI with its color, so that nobody takes one system for another."""
+    color: Color = "grey"
     draining: asyncio.Event = field(default_factory=asyncio.Event)
     meters: Meters = field(default_factory=Meters)
     metrics_queues: int = 100
-    streams: int = 0
-    most_streams: int = 10_000
     enqueuing: Coalescer = field(init=False)
 
     def __post_init__(self) -> None:
         self.enqueuing = Coalescer(self.engine)
         self.engine.observe = self.meters.call
+
+    async def about(self) -> dict[str, Any]:
+        """As `GET /session` has it. `redis_version` is None while Redis does not answer."""
+        try:
+            async with asyncio.timeout(_VERSION_S):
+                info = await self.engine.redis.info("server")
+                version = str(info.get("valkey_version") or info["redis_version"])
+        except (RedisError, OSError, TimeoutError):
+            version = None
+        return {
+            "version": __version__, "namespace": self.engine.namespace, "redis": self.redis, "redis_version": version,
+            "environment": self.environment, "color": self.color,
+        }  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -49,15 +49,11 @@ class Request:
 
 @dataclass(slots=True)
 class Reply:
-    """A handler's answer. `body` is one MessagePack value, or bytes of `content_type` when that is given.
-
-    `stream` goes out piece by piece instead of `body`; it is closed when the client goes away.
-    """
+    """A handler's answer. `body` is one MessagePack value, or bytes of `content_type` when that is given."""
 
     status: int = 200
     body: bytes = b""
     content_type: str = ""
-    stream: AsyncGenerator[bytes, None] | None = None
     headers: Sequence[tuple[bytes, bytes]] = ()
 
 
@@ -97,46 +93,23 @@ def seconds(value: Any, name: str, most: float) -> float:
 
 
 @lru_cache(maxsize=256)
-def body_type(header: bytes | None) -> str:
-    """MSGPACK or JSON for a request's content-type; none means MessagePack. Raises 415 for others."""
+def media_type(header: bytes | None) -> str | None:
+    """MSGPACK or JSON for a content-type; none means MessagePack. None: it is another."""
     if header is None:
         return MSGPACK
     media, parameters = parse_options_header(header.decode("latin-1").lower())
     if media in _MSGPACK_TYPES:
         return MSGPACK
-    if media == JSON and parameters.get("charset", "utf-8") in ("utf-8", "utf8", "us-ascii"):
-        return JSON
-    why = f"content-type: expected {MSGPACK} or {JSON} (UTF-8), got {printable(media)!r}"
-    raise HttpError(415, "UNSUPPORTED", why, "content-type")
-
-
-def sent_type(header: bytes | None, has_body: bool) -> str | None:
-    """The type that a request is of, if it has a body, or names one that is known."""
-    if header is None:
-        return MSGPACK if has_body else None
-    try:
-        return body_type(header)
-    except HttpError:
-        return None
+    return JSON if media == JSON and parameters.get("charset", "utf-8") in ("utf-8", "utf8", "us-ascii") else None
 
 
 @lru_cache(maxsize=1024)
-def reply_type(accept: bytes | None, sent: str | None) -> str:
-    """The content type to answer in. Raises 406 when the client takes neither MessagePack nor JSON.
+def reply_type(accept: bytes | None, content_type: bytes | None, has_body: bool) -> str:
+    """The content type to answer in: the first that the client takes, whoever takes none gets one all the same.
 
-    Without a preference it is MessagePack for who has `sent` that, and is no browser that shows it; else JSON.
+    Without a preference it is MessagePack for who sends that, and is no browser that shows it; else JSON.
     """
-    is_json = sent != MSGPACK or (accept is not None and b"text/html" in accept)
+    sends_msgpack = media_type(content_type) == MSGPACK if has_body or content_type is not None else False
+    is_json = not sends_msgpack or (accept is not None and b"text/html" in accept)
     offers = (JSON, *_MSGPACK_TYPES) if is_json else (*_MSGPACK_TYPES, JSON)
-    best = parse_accept_header((accept or b"*/*").decode("latin-1"), MIMEAccept).best_match(offers)
-    if best is None:
-        raise HttpError(406, "NOTACCEPTABLE", f"accept: this server answers in {MSGPACK} or {JSON}", "accept")
-    return best
-
-
-def error_type(accept: bytes | None, sent: str | None) -> str:
-    """In which type to tell of an error, whatever else the client takes."""
-    try:
-        return reply_type(accept, sent)
-    except HttpError:
-        return sent or JSON
+    return parse_accept_header((accept or b"*/*").decode("latin-1"), MIMEAccept).best_match(offers) or offers[0]

@@ -8,11 +8,13 @@ from typing import Any
 import msgpack
 
 from jqmaster.engine import tracing
-from jqmaster.engine.packform import MAX_LEVELS, NIL, READER_LEVELS, cut, kind_of, map_header, pack, raw_map, reader
+from jqmaster.engine.packform import MAX_LEVELS, NIL, READER_LEVELS, cut, kind_of, pack, raw_map, reader
 from jqmaster.server.http_error import invalid
 
 _UNREADABLE = (ValueError, TypeError, OverflowError, RecursionError, msgpack.UnpackException)
 _FAILURE = pack("failure")
+_TOO_GREAT = pack(2**63)
+_BLOBS = frozenset(("argument", "result", "error"))
 
 
 def check(raw: bytes, what: str = "the body") -> None:
@@ -56,16 +58,12 @@ def _unique_map(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
 
 
 def members(packed: bytes, path: str = "") -> dict[str, bytes]:
-    """The values of a checked map. Raises 400 where it is none, or has keys that are no text, or one twice."""
-    return {key: packed[at:end] for key, (_, at, end) in _spans(_reader(packed), packed, path).items()}
+    """The values of a checked map, unread. Raises 400 where it is none, has keys that are no text, or one twice."""
+    return _members(reader(packed, strict_map_key=False), packed, path)
 
 
-def _reader(packed: bytes) -> Any:
-    return reader(packed, strict_map_key=False)
-
-
-def _spans(unpacker: Any, packed: bytes, path: str) -> dict[str, tuple[int, int, int]]:
-    """Of a map, in order, where each key and its value begin, and where the value ends."""
+def _members(unpacker: Any, packed: bytes, path: str) -> dict[str, bytes]:
+    """Of the map that an unpacker has come to."""
     # Written for speed: a request may hold a thousand of these.
     unpack, skip, tell = unpacker.unpack, unpacker.skip, unpacker.tell
     start = tell()
@@ -73,8 +71,7 @@ def _spans(unpacker: Any, packed: bytes, path: str) -> dict[str, tuple[int, int,
         count = unpacker.read_map_header()
     except ValueError:
         raise invalid(path or None, f"expected a map, got {kind_of(packed, start)}") from None
-    found: dict[str, tuple[int, int, int]] = {}
-    start = tell()
+    found: dict[str, bytes] = {}
     for _ in range(count):
         try:
             key = unpack()
@@ -84,30 +81,13 @@ def _spans(unpacker: Any, packed: bytes, path: str) -> dict[str, tuple[int, int,
             raise invalid(path or None, "expected text as key")
         if key in found:
             raise invalid(join(path, key), "given twice")
-        at = tell()
+        start = tell()
         skip()
-        end = tell()
-        found[key] = start, at, end
-        start = end
+        value = found[key] = packed[start : tell()]
+        if _TOO_GREAT <= value < b"\xd0" and key not in _BLOBS:
+            # Scripts would read it as a negative number.
+            raise invalid(join(path, key), "expected an integer below 2^63")
     return found
-
-
-def _cut(
-    packed: bytes, spans: Mapping[str, tuple[int, int, int]], name: str, whole: slice
-) -> tuple[bytes, bytes | None]:
-    """The map that is this part, without one of its members, and that; None where there is none."""
-    if name not in spans:
-        return packed[whole], None
-    start, at, end = spans[name]
-    first = next(iter(spans.values()))[0]
-    return map_header(len(spans) - 1) + packed[first:start] + packed[end : whole.stop], packed[at:end]
-
-
-def _without(unpacker: Any, packed: bytes, name: str, path: str) -> tuple[bytes, bytes | None]:
-    """The next map without one of its members, and that; None where there is none."""
-    begin = unpacker.tell()
-    spans = _spans(unpacker, packed, path)
-    return _cut(packed, spans, name, slice(begin, unpacker.tell()))
 
 
 def join(path: str, key: str) -> str:
@@ -123,33 +103,30 @@ Parts = Callable[[Any, bytes, str, Context], list[bytes]]
 
 def new_job(unpacker: Any, packed: bytes, path: str, context: Context) -> list[bytes]:
     """A `NewJob`'s."""
-    spec, argument = _without(unpacker, packed, "argument", path)
+    spec = _members(unpacker, packed, path)
+    argument = spec.pop("argument", NIL)
     if context:
-        fields = members(spec)
-        headers = tracing.merged(unpacked(fields.get("headers", b"\x80")), context)
-        spec = spec if headers is None else raw_map(fields | {"headers": pack(headers)})
-    return [spec, NIL if argument is None else argument]
+        headers = tracing.merged(unpacked(spec.get("headers", b"\x80")), context)
+        spec |= {} if headers is None else {"headers": pack(headers)}
+    return [raw_map(spec), argument]
 
 
 def job_change(unpacker: Any, packed: bytes, path: str, _context: Context) -> list[bytes]:
     """A `JobChange`'s."""
-    spec, argument = _without(unpacker, packed, "argument", path)
-    return [spec, b"" if argument is None else argument]
+    spec = _members(unpacker, packed, path)
+    argument = spec.pop("argument", b"")
+    return [raw_map(spec), argument]
 
 
 def outcome(unpacker: Any, packed: bytes, path: str, context: Context) -> list[bytes]:
     """An `Outcome`'s: its result or error, and the jobs that follow it."""
-    begin = unpacker.tell()
-    spans = _spans(unpacker, packed, path)
-    _, at, end = spans.get("type", (0, 0, 0))
-    name = "error" if packed[at:end] == _FAILURE else "result"
-    spec, value = _cut(packed, spans, name, slice(begin, unpacker.tell()))
+    spec = _members(unpacker, packed, path)
+    value = spec.pop("error" if spec.get("type") == _FAILURE else "result", NIL)
     follow: list[bytes] = []
-    if "enqueue" in spans:
-        _, at, end = spans["enqueue"]
-        follow = parts(packed[at:end], join(path, "enqueue"), new_job, context)
-        spec = raw_map(members(spec) | {"enqueue": pack(len(follow) // 2)})
-    return [spec, NIL if value is None else value, *follow]
+    if "enqueue" in spec:
+        follow = parts(spec["enqueue"], join(path, "enqueue"), new_job, context)
+        spec["enqueue"] = pack(len(follow) // 2)
+    return [raw_map(spec), value, *follow]
 
 
 def value_alone(unpacker: Any, packed: bytes, _path: str, _context: Context) -> list[bytes]:
@@ -165,7 +142,7 @@ ITEMS: Mapping[str, Parts] = {
 
 def parts(packed: bytes, path: str, of: Parts, context: Context = None) -> list[bytes]:
     """Those of all items of a list. Raises 400."""
-    unpacker = _reader(packed)
+    unpacker = reader(packed, strict_map_key=False)
     try:
         count = unpacker.read_array_header()
     except ValueError:
@@ -179,7 +156,7 @@ def parts(packed: bytes, path: str, of: Parts, context: Context = None) -> list[
 def parts_of(packed: bytes, of: Parts, context: Context = None) -> list[bytes]:
     """Those of a body that is one item. Raises 400."""
     check(packed)
-    return of(_reader(packed), packed, "", context)
+    return of(reader(packed, strict_map_key=False), packed, "", context)
 
 
 def printable(text: str, limit: int = 80) -> str:

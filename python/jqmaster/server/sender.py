@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import logging
-import os
 import socket
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -30,8 +28,6 @@ from jqmaster.server.meters import Meters
 CONNECT_TIMEOUT_S = 5.0
 STOP_TIMEOUT_S = 10.0
 STALE_WITHIN_S = 0.25  # a worker that closed an idle connection shows it at once; later it is the job that broke it
-NO_ROOM_S = 1.0  # how long a master that can open no connection leaves jobs to others
-_NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL)  # of this machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +108,6 @@ class Sender:
         self._pushes: set[asyncio.Task[None]] = set()
         self._room = asyncio.Event()
         self._stopping = asyncio.Event()
-        self._rests_until = 0.0
 
     # -- what kinds of it do differently ----------------------------------------------------------
 
@@ -178,9 +173,6 @@ class Sender:
     async def _run(self) -> None:
         failures = 0
         while not self._stopping.is_set():
-            if (rest_s := self._rests_until - time.monotonic()) > 0:
-                await self.pause(rest_s)
-                continue
             room = self._most - len(self._pushes)
             if room <= 0:
                 self._room.clear()
@@ -220,10 +212,6 @@ class Sender:
             answer = await self.send(push)
         finally:
             self.breakers.done(push.receiver, answer.trouble)
-        if answer.outcome == "no_room":
-            if time.monotonic() >= self._rests_until:
-                self.log.warning("%s (too many open files?): leaving jobs to others for a while", answer.message)
-            self._rests_until = time.monotonic() + NO_ROOM_S
         await self._report(push, answer)
 
     async def send(self, push: Push) -> Answer:
@@ -244,16 +232,15 @@ class Sender:
                     return await self.judge(push, response)
             except Exception as error:
                 why = type(error).__name__  # what it says may be what something inside answered
+                is_stale = exchange.reused and time.monotonic() - started < STALE_WITHIN_S
+                if is_stale and push_id != push.ids[-1]:
+                    continue
+                self.log.info("job %s to %s %s: %s: %s", push.id, self.what, push.receiver, why, error)
                 if not exchange.sent:
-                    if _is_ours(error) and not exchange.denied:
-                        return Answer("no_room", "the server could open no connection")
                     return self.unanswered("unsent", exchange.denied or f"the {self.what} could not be reached ({why})")
                 if isinstance(error, TimeoutError):
                     return self.unanswered("late", f"no answer within {push.within_s:g} s")
-                is_stale = exchange.reused and time.monotonic() - started < STALE_WITHIN_S
-                if not is_stale or push_id == push.ids[-1]:
-                    self.log.info("%s of %s %s: %s", push.id, self.what, push.receiver, error)
-                    return self.unanswered("broken", f"the {self.what} broke the connection before it answered ({why})")
+                return self.unanswered("broken", f"the {self.what} broke the connection before it answered ({why})")
         raise AssertionError
 
     async def _report(self, push: Push, answer: Answer) -> None:
@@ -290,14 +277,3 @@ class Sender:
                             raise
                         self.log.warning("job %s: %s", push.id, error)
                         return
-
-
-def _is_ours(error: Exception) -> bool:
-    """Whether this process can open no connection at all. A name service that met that says something else."""
-    if getattr(getattr(error, "os_error", error), "errno", None) in _NO_ROOM:
-        return True
-    try:
-        os.close(os.dup(0))
-    except OSError as problem:
-        return problem.errno in _NO_ROOM
-    return False

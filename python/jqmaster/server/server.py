@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import resource
 import signal
 import socket
 import ssl
@@ -22,27 +23,23 @@ from jqmaster.cluster.opening import Opened
 from jqmaster.connection.url import without_password
 from jqmaster.connection.wake import end
 from jqmaster.engine import scripts
-from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.scripts import Form
-from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import JQError, UnsuitableServer
-from jqmaster.server import logs, loop
+from jqmaster.server import logs
 from jqmaster.server.bulk import Bulks
 from jqmaster.server.dispatch import Dispatch
 from jqmaster.server.egress import Egress
 from jqmaster.server.embedded import EmbeddedRedis, EmbeddedRedisError
-from jqmaster.server.events import JobEvents
 from jqmaster.server.http import http1
-from jqmaster.server.http.app import create_app
-from jqmaster.server.http.entrance import RequestBounds
-from jqmaster.server.info import Color, ServerInfo, hosts_of
+from jqmaster.server.http.app import App, RequestBounds
 from jqmaster.server.keyring import Keyring
-from jqmaster.server.master import Master
+from jqmaster.server.loop import Loop
+from jqmaster.server.master import Color, Master
 from jqmaster.server.meters import Meters
 from jqmaster.server.origin import is_loopback
 from jqmaster.server.session import IDLE_S, NO_PROXIES, Proxies
-from jqmaster.server.sockets import bind_tcp, bind_unix, remove
+from jqmaster.server.sockets import bind_tcp, bind_unix
 from jqmaster.server.webhooks import Webhooks
 
 log = logging.getLogger("jqmaster.server")
@@ -118,18 +115,14 @@ class Server:
         self.master: Master
         self.dispatch: Dispatch
         self.webhooks: Webhooks
-        self._bulks: Bulks
         self._embedded: EmbeddedRedis | None = None
-        self._opened: Opened | None = None
-        self._waiting: Waiting
-        self._ended: Ended
-        self._events: JobEvents
-        self._keyring: Keyring | None = None
         self._shutdown = asyncio.Event()
         self._bounds = RequestBounds()
         self._http: asyncio.Task[None] | None = None
         self._socket: socket.socket | None = None
         self._config: hypercorn.config.Config
+        self._parts = contextlib.AsyncExitStack()  # what was started, and how each is stopped
+        self._stop_by = 0.0
 
     async def start(self) -> None:
         """Have Redis, load the scripts, start all parts and listen. Raises StartError, with nothing left
@@ -143,30 +136,11 @@ class Server:
     async def stop(self) -> None:
         """Stop within about `stop_timeout_s`: no new work, long polls answered at once, deliveries under way
         finished, then the HTTP server, and last an own Redis."""
-        now = asyncio.get_running_loop().time
-        deadline = now() + self.options.stop_timeout_s
-        if hasattr(self, "master"):
-            self.master.draining.set()
-            for part in (self.webhooks, self._waiting, self._ended, self._events):
-                part.drain()
-            # The HTTP server still answers meanwhile: outcomes of running jobs are welcome to the end.
-            most_s = max(0.1, (deadline - now()) * 0.6)
-            await asyncio.gather(self.dispatch.stop(most_s), self.webhooks.stop(most_s), self._bulks.stop())
-            await self._stop_http(max(0.2, (deadline - now()) * 0.6))
-            await asyncio.gather(self._waiting.stop(), self._ended.stop(), self._events.stop())
-        if self._keyring is not None:
-            await self._keyring.stop()
-        if self._opened is not None:
-            with contextlib.suppress(Exception):
-                await self._opened.close()
-        self._opened = None
-        if self._socket is not None:
-            self._socket.close()
-        if self.options.unix and self.url:
-            remove(self.options.unix)
-        if self._embedded is not None:
-            embedded, self._embedded = self._embedded, None
-            await asyncio.to_thread(embedded.stop, max(1.0, deadline - now()))
+        self._stop_by = asyncio.get_running_loop().time() + self.options.stop_timeout_s
+        await self._parts.aclose()
+
+    def _left_s(self, least_s: float, share: float = 1.0) -> float:
+        return max(least_s, (self._stop_by - asyncio.get_running_loop().time()) * share)
 
     def abandon(self) -> None:
         """For an exit at once: only sees to it that an own Redis does not stay behind."""
@@ -194,67 +168,80 @@ class Server:
         except ValueError as error:
             raise StartError(str(error)) from None
         self._listen()
-        if options.redis_url is None:
-            self._embedded = EmbeddedRedis(options.data_dir, max_memory=options.max_memory)
-            try:
-                self.redis_url = await asyncio.to_thread(self._embedded.start)
-            except EmbeddedRedisError as error:
-                raise StartError(str(error), EXIT_REDIS) from None
-        else:
-            self.redis_url = options.redis_url
-        name = f"{socket.gethostname()}:{os.getpid()}"
+        self.redis_url = options.redis_url or await self._own_redis()
+        here = Opened(self.redis_url, options.namespace, form=options.form, recreate=options.recreate)
+        self._parts.push_async_callback(self._close, here)
         try:
-            here = await self._open()
+            await here.load()
+            keyring = await self._keys(here.engine)
         except UnsuitableServer as error:
             raise StartError(str(error), EXIT_REDIS) from None
         except (JQError, ValueError) as error:
             raise StartError(f"cannot use Redis at {without_password(self.redis_url)}: {error}", EXIT_REDIS) from None
+        waiting, ended = here.waiting(), here.ended()
+        self._parts.push_async_callback(waiting.stop)
+        self._parts.push_async_callback(ended.stop)
         engine, meters, egress = here.engine, Meters(), options.egress()
+        name = f"{socket.gethostname()}:{os.getpid()}"
         self.dispatch = here.each(
             lambda partition: Dispatch(
-                partition, master=name, secrets=options.push_secrets, egress=egress, keyring=self._keyring,
+                partition, master=name, secrets=options.push_secrets, egress=egress, keyring=keyring,
                 max_deliveries=here.share(options.max_deliveries), meters=meters,
             )
         )  # fmt: skip
-        self.webhooks = Webhooks(engine, self._waiting, master=name, egress=egress, meters=meters)
-        self._bulks = Bulks(engine, name)
+        bulks = Bulks(engine, name)
+        self.webhooks = Webhooks(engine, waiting, master=name, egress=egress, meters=meters)
         self.master = Master(
-            engine, self._waiting, self._ended, self.dispatch, self._events,
-            bulks=self._bulks,
-            keyring=self._keyring, proxies=options.proxies, session_idle_s=options.session_idle_s,
+            engine, waiting, ended, self.dispatch, bulks=bulks,
+            keyring=keyring, proxies=options.proxies, session_idle_s=options.session_idle_s,
             meters=meters, metrics_queues=options.metrics_queues,
-            info=ServerInfo(hosts_of(self.redis_url), options.environment, options.environment_color),
+            redis=without_password(self.redis_url), environment=options.environment, color=options.environment_color,
         )  # fmt: skip
         self.master.enqueuing = here.enqueuing()
+        self._parts.push_async_callback(self._stop_http)
+        # The HTTP server still answers meanwhile: outcomes of running jobs are welcome to the end.
+        self._parts.push_async_callback(self._stop_work, bulks)
         self.dispatch.start()
         self.webhooks.start()
-        self._bulks.start()
+        bulks.start()
         self._serve_http()
 
-    async def _open(self) -> Opened:
-        """The namespace, and the parts that ask Redis beside its operations."""
-        options = self.options
-        here = self._opened = Opened(self.redis_url, options.namespace, form=options.form, recreate=options.recreate)
-        await here.load()
-        self._keyring = await self._keys(here.engine)
-        self._waiting = here.waiting()
-        self._ended = here.ended()
-        self._events = here.each(JobEvents)
-        return here
+    async def _stop_work(self, bulks: Bulks) -> None:
+        master = self.master
+        master.draining.set()
+        for part in (self.webhooks, master.waiting, master.ended):
+            part.drain()
+        most_s = self._left_s(0.1, 0.6)
+        await asyncio.gather(self.dispatch.stop(most_s), self.webhooks.stop(most_s), bulks.stop())
+
+    async def _close(self, here: Opened) -> None:
+        with contextlib.suppress(Exception):
+            await here.close()
+
+    async def _own_redis(self) -> str:
+        """Start one; its URL."""
+        self._embedded = EmbeddedRedis(self.options.data_dir, max_memory=self.options.max_memory)
+        self._parts.push_async_callback(self._stop_redis, self._embedded)
+        try:
+            return await asyncio.to_thread(self._embedded.start)
+        except EmbeddedRedisError as error:
+            raise StartError(str(error), EXIT_REDIS) from None
+
+    async def _stop_redis(self, embedded: EmbeddedRedis) -> None:
+        await asyncio.to_thread(embedded.stop, self._left_s(1.0))
+        self._embedded = None
 
     async def _keys(self, engine: Engine) -> Keyring:
-        """The namespace's keys. Raises StartError where others than this host may ask, and there are none."""
+        """The namespace's keys. Raises JQError, and StartError where others than this host may ask, and there are
+        none."""
         options = self.options
         required = bool(options.proxies.networks) or not (options.is_local or options.insecure)
         keyring = Keyring(engine, engine.redis, required=required)
-        try:
-            await keyring.start()
-        except JQError as error:
-            raise StartError(f"cannot read the keys: {error}", EXIT_REDIS) from None
+        self._parts.push_async_callback(keyring.stop)
+        await keyring.start()
         if keyring.count or options.is_local or options.proxies.networks:
             return keyring
         if not options.insecure:
-            await keyring.stop()
             raise StartError(
                 f"on {options.host} others than this host can ask, and {options.namespace} has no keys. Create one: "
                 "jqmaster keys create NAME --role admin --redis URL; or serve --insecure lets everybody do everything"
@@ -266,6 +253,7 @@ class Server:
         """Bind before anything else: an address in use is the most common mistake, and costs nothing to
         find."""
         options = self.options
+        self._parts.callback(self._unlisten)
         try:
             if options.unix:
                 self._socket = bind_unix(Path(options.unix))
@@ -284,6 +272,13 @@ class Server:
                 files = " and ".join(dict.fromkeys(self._tls_files()))
                 raise StartError(f"no certificate with its key in {files}: {error.strerror or error}") from None
 
+    def _unlisten(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+        if self.options.unix and self.url:
+            with contextlib.suppress(OSError):
+                os.unlink(self.options.unix)
+
     def _tls_files(self) -> tuple[str, str]:
         options = self.options
         return str(options.tls_cert), str(options.tls_key or options.tls_cert)
@@ -295,17 +290,17 @@ class Server:
         if self.options.tls_cert is not None:
             config.certfile, config.keyfile = self._tls_files()
             config.alpn_protocols = ["http/1.1"]
-        app: Any = create_app(
+        app: Any = App(
             self.master, hosts=self.options.hosts(), bounds=self._bounds, root_path=self.options.root_path.rstrip("/")
         )
         serving = hypercorn.asyncio.serve(app, config, shutdown_trigger=self._shutdown.wait)
         self._http = asyncio.create_task(serving, name="http server")
 
-    async def _stop_http(self, timeout_s: float) -> None:
+    async def _stop_http(self) -> None:
         self._shutdown.set()
         if self._http is None:
             return
-        self._config.graceful_timeout = timeout_s
+        timeout_s = self._config.graceful_timeout = self._left_s(0.2, 0.6)
         self._bounds.hurry(timeout_s / 2)
         await asyncio.wait({self._http}, timeout=timeout_s + 1)
         if not self._http.done():
@@ -314,9 +309,15 @@ class Server:
 
 def run(options: ServeOptions) -> int:
     """Serve until SIGTERM or SIGINT, and return the exit code. A second signal exits at once."""
-    logs.set_up(access_log=options.access_log)
-    loop.raise_limit()
-    with asyncio.Runner(loop_factory=loop.Loop) as runner:
+    # Commands keep this quiet, as they say themselves what went wrong; a server's log is the place for it.
+    logging.getLogger("jqmaster.http").setLevel(logging.NOTSET)
+    if options.access_log:
+        for logger in (logs.request_log, logs.delivery_log):
+            logger.setLevel(logging.INFO)
+    most_files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    with contextlib.suppress(ValueError, OSError):  # some systems say more than they give
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))
+    with asyncio.Runner(loop_factory=Loop) as runner:
         return runner.run(_run(options))
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.replies import Beat
 from jqmaster.errors import JQError, NotFound
-from jqmaster.worker.ending import Ending, Outcome
 from jqmaster.worker.slots import Running, Slots
 from jqmaster.worker.sources import EngineSource
 from jqmaster.worker.trouble import PASSES, Trouble
@@ -114,17 +113,19 @@ class Heartbeats:
         beats = [await self._send([attempt]) for attempt in sent]
         return Beat([answer for beat in beats for answer in beat.answers], beats[-1].request)
 
-    async def tell_rest(self, running: Running, ending: Ending) -> None:
-        """Pass on what the job has said at its end. A checkpoint must arrive before the attempt is over."""
+    async def tell_rest(self, said: list[Running], *, is_success: bool) -> None:
+        """Pass on what jobs have said at their ends. Without `is_success` it must arrive before these are reported: a
+        checkpoint is where the next attempt begins."""
         failures = 0
-        while self._beating.locked() or running.notes.has_more:
+        while self._beating.locked() or any(attempt.notes.has_more for attempt in said):
             try:
-                await self._beat([running])
+                await self._beat(said)
                 return
             except JQError as error:
-                is_success = isinstance(ending, Outcome) and ending.is_success
-                if is_success or not isinstance(error, PASSES) or time.monotonic() > running.ends:
-                    log.warning("job %s: its last progress is lost: %s", running.job.id, error)
+                is_over = time.monotonic() > max(attempt.ends for attempt in said)
+                if is_success or is_over or not isinstance(error, PASSES):
+                    ids = ", ".join(attempt.job.id for attempt in said)
+                    log.warning("job %s: its last progress is lost: %s", ids, error)
                     return
                 await asyncio.sleep(backoff_s(failures))
                 failures += 1

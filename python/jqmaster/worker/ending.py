@@ -28,7 +28,6 @@ MOST_BYTES = 256 << 20  # of a result: Redis closes the connection on more than 
 LOG_CHARACTERS = 300  # of a failure's message in the log, before its traceback
 REASON_CHARACTERS = 80  # of a release's message, where what became of its hold stands behind it
 PUT_OFF_S = 10.0
-LONGEST_DELAY_S = 1e10
 
 
 class JobReleased(Exception):
@@ -254,10 +253,7 @@ def raised(job: Job, error: BaseException, retries: Callable[[BaseException], bo
     failure = failure_of(error, retries)
     with suppress(BaseException):  # of a handler of the program's, which is no reason to lose what became of the job
         _log(job, error, failure)
-    told: dict[str, Any] = {"should_retry": failure.should_retry, "message": failure.message, "group": failure.group}
-    if isinstance(failure.retry_in, float | int) and 0 <= failure.retry_in <= LONGEST_DELAY_S:
-        told["retry_in"] = failure.retry_in  # else the engine would refuse the outcome, and nobody hear of the failure
-    return Outcome(job, _spec(job, "failure") | told, failure.error, raised=error)
+    return Outcome(job, _spec(job, "failure") | failure.spec, failure.error, raised=error)
 
 
 def _released(job: Job, release: JobReleased) -> Release:
@@ -273,7 +269,7 @@ def _log(job: Job, error: BaseException, failure: Failure) -> None:
     shows = not issubclass(type(error), JobFailed) or log.isEnabledFor(logging.INFO)
     shown = (type(error), error, error.__traceback__) if shows else None
     text = "job %s (%s) failed in attempt %d: %s"
-    subject = (job.id, job.name, job.attempt, text_of(failure.message, LOG_CHARACTERS))
+    subject = (job.id, job.name, job.attempt, text_of(failure.spec["message"], LOG_CHARACTERS))
     record = log.makeRecord(log.name, logging.WARNING, __file__, 0, text, subject, shown)
     if shows:
         record.exc_text = failure.trace.rstrip()  # which formatters take: their own might raise, and has no bounds

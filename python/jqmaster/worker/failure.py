@@ -25,6 +25,7 @@ TRACE_CHARACTERS = 16_000
 TRACE_FRAMES = 20
 ERROR_BYTES = 1 << 20
 GROUP_BYTES = 255
+LONGEST_DELAY_S = 1e10
 
 _WORKER = str(Path(__file__).parent)
 _CALLERS = (_WORKER, str(Path(_WORKER).with_name("client")), concurrent.futures.__path__[0], asyncio.__path__[0])
@@ -64,12 +65,9 @@ class JobFailed(Exception):
 
 
 class Failure(NamedTuple):
-    """How an attempt failed. `error` is packed."""
+    """How an attempt failed: as `finish` takes it, with `error` behind it, packed."""
 
-    message: str
-    group: str
-    should_retry: bool
-    retry_in: Any
+    spec: dict[str, Any]
     error: bytes
     trace: str
 
@@ -85,19 +83,27 @@ def seconds_of(duration: Seconds) -> float:
 def failure_of(error: BaseException, retries: Callable[[BaseException], bool] | None = None) -> Failure:
     """What is told of an attempt that raised `error`. `retries`: whether another may follow; default: yes. What
     JobFailed says itself counts more."""
+    kind = type(error)
+    trace = f"{kind.__qualname__} (which cannot be described)"
+    spec: dict[str, Any] = {"should_retry": True, "message": trace}
+    value = None
     try:
-        if type(error) is RuntimeError and error.args == ("coroutine raised StopIteration",):
+        if kind is RuntimeError and error.args == ("coroutine raised StopIteration",):
             error = error.__cause__ or error  # a coroutine cannot raise it: Python puts it into another error
-        kind, trace = type(error), trace_of(error)
+            kind = type(error)
+        trace = trace_of(error)
+        group = kind.__name__ if kind is JobFailed else _qualified(kind)
         if isinstance(error, JobFailed):
-            group = _cut_group(error.group) or _cut_group(kind.__name__ if kind is JobFailed else _qualified(kind))
-            return Failure(text_of(error), group, bool(error.retry), error.retry_in, _packed(error.error), trace)
-        value = {"type": kind.__name__, "traceback": trace}
-        should_retry = retries is None or retries(error)
-        return Failure(summary(error), _cut_group(_qualified(kind)), should_retry, None, _packed(value), trace)
+            spec |= {"message": text_of(error), "should_retry": bool(error.retry)}
+            value, group = error.error, _cut_group(error.group) or group
+            if isinstance(error.retry_in, float | int) and 0 <= error.retry_in <= LONGEST_DELAY_S:
+                spec["retry_in"] = error.retry_in  # else the engine would refuse it all, and nobody hear of the failure
+        else:
+            spec |= {"message": summary(error), "should_retry": retries is None or retries(error)}
+            value = {"type": kind.__name__, "traceback": trace}
     except BaseException:  # of a class with odd attributes
-        message = f"{type(error).__qualname__} (which cannot be described)"
-        return Failure(message, _cut_group(type(error).__qualname__), True, None, _packed(None), message)
+        group = kind.__qualname__
+    return Failure(spec | {"group": _cut_group(group)}, _packed(value), trace)
 
 
 def text_of(value: object, most: int = MESSAGE_CHARACTERS) -> str:

@@ -58,7 +58,7 @@ def main_module() -> str:
     return str(main.__file__ if spec is None else spec.name)
 
 
-def serve(fd: int, worker: int, log_levels: Mapping[str, int]) -> None:
+def serve(fd: int, worker: int, log_level: int) -> None:
     """Answer each call on a socket of the process `worker` with notes and log records, each with the job it is of, and
     a reply."""
     say = _WorkerPipe(fd, worker)
@@ -68,8 +68,7 @@ def serve(fd: int, worker: int, log_levels: Mapping[str, int]) -> None:
         signal.signal(number, lambda *_: None)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))
     os.register_at_fork(after_in_child=say.leave)
-    for name, level in log_levels.items():
-        logging.getLogger(name).setLevel(level)
+    logging.getLogger().setLevel(log_level)
     logging.getLogger().handlers = [_LogToWorker(say)]
     threading.Thread(target=say.listen, daemon=True).start()
     say((None, None))  # it has started

@@ -15,8 +15,6 @@ import socket
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -25,11 +23,12 @@ from jqmaster.worker import process
 from jqmaster.worker.ending import Ending
 from jqmaster.worker.notes import notebook_of
 from jqmaster.worker.process import GRACE_S, ProcessCall, ProcessReply
+from jqmaster.worker.threads import Threads
 
 END_S = 2.0
 LOOK_S = 0.5
 EXIT_S = 5.0  # from the end of its connection to its own
-_CODE = "import sys; sys.path[:] = {path!r}; from jqmaster.worker.process import serve; serve({fd}, {pid}, {levels!r})"
+_CODE = "import sys; sys.path[:] = {path!r}; from jqmaster.worker.process import serve; serve({fd}, {pid}, {level})"
 
 
 class ProcessDied(RuntimeError):
@@ -49,37 +48,32 @@ class ProcessPool:
     started and left in its process group.
     """
 
-    def __init__(self, most: int, jobs: int | None = None) -> None:
+    def __init__(self, threads: Threads, most: int, jobs: int | None = None) -> None:
+        """`threads` wait for them."""
+        self._threads = threads
         self._jobs = jobs
         self._keeps = min(most, os.cpu_count() or 1)  # idle ones
         self._idle: list[_Process] = []
         self._others: set[_Process] = set()  # that are busy, or about to end
-        # One more for each that is given up and has not ended yet.
-        self._threads = ThreadPoolExecutor(2 * most, "process")
 
     async def run(self, module: str, job: Job, target: Any) -> Ending:
         """Run an attempt there, of a job of `module`; `target`: what the object that it is a job of is for. Raises
         ProcessDied, OSError."""
-        idle = [worker_process for worker_process in self._idle if not worker_process.has_died()]
-        worker_process = idle.pop() if idle else _Process()
-        self._idle = idle
+        self._idle = [idle for idle in self._idle if not idle.has_died()]
+        worker_process = self._idle.pop() if self._idle else _Process()
         self._others.add(worker_process)
-        loop = asyncio.get_running_loop()
         module = process.main_module() if module == "__main__" else module
-        call = ProcessCall(module, job, target)
         try:
-            reply = await loop.run_in_executor(self._threads, copy_context().run, worker_process.call, call)
+            reply: ProcessReply = await self._threads.run(worker_process.call, ProcessCall(module, job, target))
         except asyncio.CancelledError:
-            worker_process.end()
-            loop.call_later(GRACE_S, self._kill, worker_process)
+            self._let_go(worker_process, GRACE_S)
             raise
         except BaseException:
             self._kill(worker_process)  # it is dead, or as good as that
             raise
         is_worn = self._jobs is not None and worker_process.calls >= self._jobs
         if is_worn or not reply.has_begun or len(self._idle) >= self._keeps:
-            worker_process.end()
-            loop.call_later(END_S, self._kill, worker_process)
+            self._let_go(worker_process, END_S)
         else:
             self._others.discard(worker_process)
             self._idle.append(worker_process)
@@ -94,7 +88,10 @@ class ProcessPool:
             worker_process.gone(deadline)
         for worker_process in list(self._others):
             self._kill(worker_process)
-        self._threads.shutdown(wait=False)
+
+    def _let_go(self, worker_process: _Process, grace_s: float) -> None:
+        worker_process.end()
+        asyncio.get_running_loop().call_later(grace_s, self._kill, worker_process)
 
     def _kill(self, worker_process: _Process) -> None:
         self._others.discard(worker_process)
@@ -110,10 +107,7 @@ class _Process:
         self._is_swept = False
         ours, theirs = socket.socketpair()
         self._connection = Connection(ours.detach())
-        levels = {name: logger.level for name, logger in logging.Logger.manager.loggerDict.items()
-                  if isinstance(logger, logging.Logger) and logger.level}  # fmt: skip
-        levels[""] = logging.getLogger().level
-        code = _CODE.format(path=sys.path, fd=theirs.fileno(), pid=os.getpid(), levels=levels)
+        code = _CODE.format(path=sys.path, fd=theirs.fileno(), pid=os.getpid(), level=logging.getLogger().level)
         # A service manager's signals reach it as well, and may come before its handlers are there.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
         try:

@@ -11,8 +11,9 @@ from jqmaster.engine.calling import new_request
 from jqmaster.engine.replies import Job
 from jqmaster.errors import JQError, NotFound
 from jqmaster.worker import ending as endings
+from jqmaster.worker.beats import Heartbeats
 from jqmaster.worker.ending import Ending, Outcome, Release
-from jqmaster.worker.slots import Slots
+from jqmaster.worker.slots import Running, Slots
 from jqmaster.worker.sources import EngineSource
 from jqmaster.worker.trouble import Trouble
 
@@ -27,19 +28,20 @@ class Reports:
     `answered` what was said to an outcome: the job's state, or in upper case why it is refused."""
 
     def __init__(
-        self, source: EngineSource, slots: Slots, trouble: Trouble,
+        self, source: EngineSource, slots: Slots, trouble: Trouble, beats: Heartbeats,
         take: Callable[[list[Job]], None], answered: Callable[[Outcome, str], None],
     ) -> None:  # fmt: skip
         self._source = source
         self._slots = slots
         self._trouble = trouble
+        self._beats = beats
         self._take = take
         self._answered = answered
         self._came = asyncio.Event()
 
-    def add(self, ending: Ending) -> None:
-        """Report it soon."""
-        self._slots.ended.append(ending)
+    def add(self, ending: Ending, said: Running | None = None) -> None:
+        """Report it soon. `said`: the attempt, where it has said something that must come before."""
+        self._slots.ended.append((ending, said))
         self._came.set()
 
     async def run(self) -> None:
@@ -62,10 +64,10 @@ class Reports:
                 slots.reserved -= want
                 slots.changed()
 
-    def _batch(self) -> list[Ending]:
+    def _batch(self) -> list[tuple[Ending, Running | None]]:
         # Half of the slots at most: while Redis does one half, the functions of the other run here.
         ended, size, count = self._slots.ended, 0, 0
-        for ending in ended[: min(BATCH, (self._slots.most + 1) // 2)]:
+        for ending, _ in ended[: min(BATCH, (self._slots.most + 1) // 2)]:
             size += len(ending.blob) if isinstance(ending, Outcome) else 0
             if count and size > BATCH_BYTES:
                 break
@@ -73,10 +75,13 @@ class Reports:
         batch, ended[:count] = ended[:count], []
         return batch
 
-    async def _report(self, batch: Sequence[Ending], want: int) -> None:
-        outcomes = [ending for ending in batch if isinstance(ending, Outcome)]
+    async def _report(self, batch: Sequence[tuple[Ending, Running | None]], want: int) -> None:
+        outcomes = [ending for ending, _ in batch if isinstance(ending, Outcome)]
+        if said := [attempt for _, attempt in batch if attempt is not None]:
+            is_success = len(outcomes) == len(batch) and all(outcome.is_success for outcome in outcomes)
+            await self._beats.tell_rest(said, is_success=is_success)
         if len(outcomes) < len(batch):
-            releases = [self._give_back(ending) for ending in batch if isinstance(ending, Release)]
+            releases = [self._give_back(ending) for ending, _ in batch if isinstance(ending, Release)]
             outcomes += filter(None, await asyncio.gather(*releases))
         if outcomes or want:
             await self._finish(outcomes, want)

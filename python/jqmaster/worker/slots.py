@@ -44,8 +44,9 @@ class Slots:
     def __init__(self, most: int) -> None:
         self.most = most
         self.running: dict[Key, Running] = {}
-        self.ended: list[Ending] = []
-        """What is to be reported: each has its slot until its report is under way."""
+        self.ended: list[tuple[Ending, Running | None]] = []
+        """What is to be reported, with the attempt if it has said something: each has its slot until its report is
+        under way."""
         self.reporting = 0
         """Attempts whose report is under way."""
         self.reserved = 0

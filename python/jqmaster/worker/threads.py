@@ -59,8 +59,10 @@ class Threads:
         except asyncio.CancelledError:
             if call.future.cancelled() and not call.claim.acquire(blocking=False):
                 self.left += 1
-                job, text = current_job.get(), "job %s (%s) runs on in its thread, which is not free before it returns"
-                log.warning(f"{text}: %d of %d", job.id, job.name, self.left, self._most)
+                log.warning(
+                    "job %s (%s) runs on, and its thread is not free before it returns: %d of %d",
+                    (job := current_job.get()).id, job.name, self.left, self._most,
+                )  # fmt: skip
             raise
         try:
             if error is not None:

@@ -7,7 +7,6 @@ The life of a job here is the same for all: start, heartbeat, outcome, report.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
@@ -83,7 +82,7 @@ class Worker:
         self._stopping = asyncio.Event()
         self._pid = os.getpid()
         self._beats = Heartbeats(source, self.slots, self.trouble, self._asked)
-        self._reports = Reports(source, self.slots, self.trouble, self.take, self._answered)
+        self._reports = Reports(source, self.slots, self.trouble, self._beats, self.take, self._answered)
 
     @property
     def outlived(self) -> bool:
@@ -147,9 +146,7 @@ class Worker:
         with tracing.running(running.job) as attempt:
             ending = await self._ending_of(running, function)
             attempt.ended(getattr(ending, "spec", None))
-        if running.notes.is_used:
-            await self._beats.tell_rest(running, ending)
-        self._reports.add(ending)
+        self._reports.add(ending, running if running.notes.is_used else None)
 
     def _gone(self, running: Running, _task: asyncio.Task[None]) -> None:
         self.slots.running.pop(running.job.held, None)
@@ -161,8 +158,6 @@ class Worker:
         try:
             result = await function.call(job)
             end_if_forked(self._pid)
-            if running.task.cancelling():
-                await _uncancelled(running)
             if isinstance(result, Outcome | Release):
                 return result
             return endings.succeeded(job, result, running.notes.dumps)
@@ -174,7 +169,6 @@ class Worker:
             if running.notes.over == STOPS:  # it is given back, and no retry is spent: it failed since it was cancelled
                 log.warning("job %s (%s) failed as its worker stopped: %s", job.id, job.name, summary(error))
                 raise asyncio.CancelledError from error
-            await _uncancelled(running)
             return endings.raised(job, error, function.retries)
 
     def _answered(self, outcome: Outcome, state: str) -> None:
@@ -270,15 +264,3 @@ class Worker:
                 await work
         except (TimeoutError, JQError) as error:
             log.warning("cannot report some outcomes, their leases will run out: %r", error)
-
-
-async def _uncancelled(running: Running) -> None:
-    """A job that cancelled the task it ran in has ended; what the worker does next in it goes on."""
-    if running.notes.over is not None:
-        return
-    while running.task.cancelling():
-        running.task.uncancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.sleep(0)
-    if running.notes.over is not None:  # the worker cancelled it meanwhile
-        raise asyncio.CancelledError

@@ -9,7 +9,7 @@ describe("constrain", function()
       local spec = { id = "c", by = { "argument.x", "queue" }, concurrency = 1, rate = { limit = 2, period = 3 },
         cost = "argument.n" }
       local document = jq:constrain(spec, { name = "a" })
-      spec.match, spec.running, spec.keys = { name = "a" }, 0, 0
+      spec.match, spec.keys = { name = "a" }, 0
       assert.are.same(spec, document)
     end)
     it("with the matcher byte for byte", function()

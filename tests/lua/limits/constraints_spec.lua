@@ -51,7 +51,8 @@ describe("constraints", function()
         return msgpack.unpack(jq:call("constraints", spec)[2])
       end
       local document = told({ busiest = 3 })
-      assert.are.same({ 4, 4, 7, 3 }, { document.keys, document.looked, document.held, document.full })
+      assert.are.same({ 4, 4, 7, 7, 3 },
+        { document.keys, document.looked, document.running, document.held, document.full })
       assert.is_nil(document.more)
       local fullest = {}
       for i, key in ipairs(document.busiest) do

@@ -16,11 +16,11 @@ def test_queues_are_listed_shown_and_paused(cli_: Cli) -> None:
     for name in ("mail", "mail", "metrics"):
         cli_.ok("enqueue", name)
     [head, mail, metrics] = cli_.ok("queues").out.splitlines()
-    assert head.split() == ["QUEUE", "QUEUED", "OLDEST", "IN/MIN"]
+    assert head.split() == ["QUEUE", "QUEUED", "OLDEST", "IN"]
     assert mail.split()[:2] == ["mail", "2"] and metrics.split()[:2] == ["metrics", "1"]
     assert "oldest ready" in cli_.ok("queues", "mail").out
-    assert cli_.ok("queues", "pause", "m*").out == "mail is paused; 2 jobs wait\nmetrics is paused; 1 job waits\n"
-    assert "paused" in cli_.ok("queues").out and "growing" in cli_.ok("queues").out
+    assert cli_.ok("queues", "pause", "m*").out == "mail is paused\nmetrics is paused\n"
+    assert "paused" in cli_.ok("queues").out
     assert cli_.ok("queues", "resume", "mail", "--json").document["paused"] is False
     assert re.search("max waiting +2\n", cli_.ok("call", "queue", "mail", "--max-waiting", "2").out)
     assert cli_.ok("queues").out.splitlines()[1].endswith("full")
@@ -42,6 +42,7 @@ def test_what_is_said_of_queues_is_read_as_people_write_it(cli_: Cli) -> None:
         ("queues x", 3, "no such queue: x"),
         ("queues pause x", 3, "no such queue: x"),
         ("limits x", 3, "no such limit"),
+        ("schedules resume x", 3, "no such schedule: x"),
         ("failures x", 3, "no job has failed for good in the group x"),
         ('call constrain x {"name":"a"} --rate often', 2, "100/60s"),
         ("call constrain x send_mail --rate 5/s", 2, """text needs quotes: '"send_mail"'"""),
@@ -49,7 +50,6 @@ def test_what_is_said_of_queues_is_read_as_people_write_it(cli_: Cli) -> None:
         ("call config --set result_ttl", 2, "SETTING=VALUE"),
         ("export /nowhere/x", 1, "/nowhere/x: No such file"),
         ("top", 2, "needs a terminal"),
-        ("operations fly", 3, "no such operation: fly"),
     ],
 )
 def test_mistakes_are_named(straight: Cli, arguments: str, code: int, said: str) -> None:
@@ -63,13 +63,13 @@ def test_limits_show_how_much_is_in_use(cli_: Cli) -> None:
     assert cli_.ok(*limit, "--rate", "100/min", "--json").document["rate"] == {"limit": 100, "period": 60}
     cli_.ok("call", "constrain", "total", '{"name": "other"}', "--concurrency", "1")
     rows = cli_.ok("limits").out.splitlines()
-    assert "2 at once, 100 in 60 s for each argument." in rows[1]
-    assert '{"name":"mail"}' in rows[1] and "0 in 0 keys" in rows[1] and "0/1" in rows[2]
+    assert rows[1].split()[:7] == ["c", "2", "100", "in", "60", "s", "argument.to"] and '{"name":"mail"}' in rows[1]
+    assert rows[2].split()[:2] == ["total", "1"]
     cli_.ok("enqueue", "mail", '{"to": 4711}')
     assert "by" in cli_.run("call", "hold", "c", "5m").err
     assert re.search("until .*, in 2 h", cli_.ok("call", "hold", "c", "2h", "--by", "4711").out)
     assert re.search(r"in 2 h +4711", cli_.ok("limits", "c").out)
-    assert "0 in 1 key" in cli_.ok("limits").out
+    assert cli_.ok("limits").out.splitlines()[1].split()[7] == "1"
 
 
 def test_schedules(cli_: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,8 +84,8 @@ def test_schedules(cli_: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     ).document  # fmt: skip
     assert made["job"] == {"name": "ping", "queue": "q"} and made["argument"] == {"$bin": "/wA="}
     [_, nightly, often] = cli_.ok("schedules").out.splitlines()
-    assert nightly.split()[-3] == "in" and often.endswith("paused")
-    assert cli_.ok("schedules", "resume", "often").out.startswith("often goes on, next ")
+    assert re.search(r"0 3 \* \* \* +Europe/Berlin +report +in ", nightly) and often.endswith("yes")
+    assert cli_.ok("schedules", "resume", "often").out == "often goes on\n"
     again = cli_.ok("schedules", "often", "--json").document
     assert len(again["next"]) == 5 and again["argument"] == {"$bin": "/wA="} and not again.get("paused")
     assert again["job"] == {"name": "ping", "queue": "q"}
@@ -99,9 +99,9 @@ def test_workers_are_listed_and_asked(cli_: Cli) -> None:
     assert cli_.ok("workers").out.startswith("no worker is listed")
     worker_id = cli_.engine(lambda it: it.register("w1", ["a", "b"], max_jobs=3, url="http://127.0.0.1:9/"))
     row = cli_.ok("workers").out.splitlines()[1]
-    assert worker_id in row and "w1" in row and "0/3" in row
+    assert worker_id in row and "w1" in row and re.search(r" 3 +now", row)
     assert cli_.ok("call", "worker", worker_id, "stop").out == "done\n"
-    assert "asked to stop" in cli_.ok("workers").out
+    assert "ASKED TO" in cli_.ok("workers").out
     assert cli_.ok("workers", "w1", "--json").document["request"] == "stop"
 
 
@@ -112,7 +112,7 @@ def test_statistics_and_settings(cli_: Cli) -> None:
         assert sum(one["enqueued"] for one in cli_.ok("stats", by, "--json").documents) == 1
     assert re.search(r"^\d\d-\d\d \d\d:\d\d +1$", cli_.ok("stats").out, re.M)
     assert cli_.ok("stats", "--queue", "other").out == "nothing happened\n"
-    assert re.search(r"result_ttl +1 h +1 h +how long", cli_.ok("config").out)
+    assert re.search(r"result_ttl +3600 +3600 +seconds +how", cli_.ok("config").out)
     assert cli_.ok("call", "config", "--set", "result_ttl=600,stats=false", "--json").document["result_ttl"] == 600
     assert re.search(r"stats +false +true", cli_.ok("config").out)
 
@@ -121,10 +121,12 @@ def test_export_and_import(cli_: Cli, tmp_path: Path, namespace: str) -> None:
     cli_.ok("enqueue", "a", "5")
     file, copy = str(tmp_path / "copy.jq"), namespace.replace("}", ".copy}")
     assert re.fullmatch(r"\d+ records are in .*copy\.jq\n", cli_.ok("export", file).out)
+    if cli_.where[0] != "--redis":
+        assert "give --redis" in cli_.call("import", *cli_.where, file).err
+        return
     target = [*cli_.where[:2], "--namespace", copy]
     assert cli_.call("import", *target, file, "--json").document["namespace"] == copy
-    if cli_.where[0] == "--redis":
-        assert cli_.call("jobs", *target, "--json").document["argument"] == 5
+    assert cli_.call("jobs", *target, "--json").document["argument"] == 5
     broken = tmp_path / "broken"
     broken.write_bytes(Path(file).read_bytes()[:-3])
     refused = cli_.call("import", *target[:2], "--namespace", copy.replace("}", "2}"), str(broken))
@@ -172,11 +174,3 @@ def test_any_operation_is_called_by_its_name(cli_: Cli) -> None:
     missing = cli_.run("call", "forget", "--name", "nowhere")
     assert missing.code == 3 and "nowhere" in missing.err
     assert cli_.run("call", "subscribe").code == 2 and "Did you mean" in cli_.run("call", "kik").err
-
-
-def test_operations_are_told(call) -> None:  # type: ignore[no-untyped-def]
-    listed = call("operations").out
-    assert "kick" in listed and "operator" in listed
-    told = call("operations", "kick").out
-    assert "POST /jobs/kick" in told and "INVALID field" in told and "1..1000" in told
-    assert call("operations", "kick", "--json").document["name"] == "kick"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import functools
 from collections.abc import Callable
@@ -113,7 +114,6 @@ def test_rules_of_a_kind_are_checked(option: str) -> None:
 
 
 SCHEDULES: list[tuple[dict[str, Any], type[Exception], str]] = [
-    ({"every": -1}, ValueError, "every: expected seconds from 0.1 to 1000000000, got -1"),
     ({"evry": 5}, TypeError, "no such option: evry, did you mean every\\?; there are: args, catch_up, "),
     ({"every": 5}, TypeError, "missing a"),
 ]
@@ -127,3 +127,25 @@ def test_a_schedule_that_cannot_be_is_refused_where_it_stands(when: Any, kind: t
     with pytest.raises(kind, match=f"^schedule mail: .*{message}"):
         jq.schedule(**given)(task)
     assert not jq.recurring
+
+
+MISTAKES: list[tuple[Callable[[JQ, Any], object], type[Exception], str]] = [
+    (lambda jq, task: jq.enqueue(task, "a"), TypeError, "expected the name of a job, got <task mail>"),
+    (lambda jq, task: jq.enqueue_many([task]), TypeError, "expected a call, as task.job.* makes, got <task mail>"),
+    (lambda jq, task: jq.chain(task, task.job("a")), TypeError, "expected a call, .* got <task mail>"),
+    (lambda jq, task: jq.repeat("daily", task, every=5), TypeError, "expected a call, .* got <task mail>"),
+    (lambda jq, task: jq.handle(None), TypeError, "expected the id of a job, got None"),  # type: ignore[arg-type]
+    (lambda jq, task: jq.dependency_results(), LookupError, "while it runs"),
+    (lambda jq, task: asyncio.run(_run_in_a_loop(jq)), RuntimeError, "with no event loop running"),
+]  # fmt: skip
+
+
+async def _run_in_a_loop(jq: JQ) -> None:
+    jq.run()
+
+
+@pytest.mark.parametrize(("does", "kind", "message"), MISTAKES, ids=range(len(MISTAKES)))
+def test_a_mistake_is_told_in_words_of_the_one_who_made_it(does: Any, kind: type[Exception], message: str) -> None:
+    jq = JQ("redis://127.0.0.1:9")
+    with pytest.raises(kind, match=message):
+        does(jq, jq.job(name="mail")(say))

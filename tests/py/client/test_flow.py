@@ -124,11 +124,11 @@ def test_all_is_enqueued_or_nothing(jq: JQ) -> None:
     does = Functions(jq)
     with pytest.raises(Invalid, match=r"jobs\[1\]"):
         jq.chord([does.add.job(1, 1), does.add.options(queue="*").job(2, 2)], does.total.job())
-    with pytest.raises(ValueError, match=r"a chord of 10,051 jobs .*: expected at most 10,050"):
+    with pytest.raises(ValueError, match=r"a flow of 10,051 jobs .*: expected at most 10,050"):
         jq.chord([does.add.job(1, 1)] * 10_050, does.total.job())
-    with pytest.raises(ValueError, match="a chain of 10,051 jobs"):
+    with pytest.raises(ValueError, match="a flow of 10,051 jobs"):
         jq.chain(*[does.add.job(1, 1)] * 10_051)
-    with pytest.raises(ValueError, match="a chain of 1,000 jobs that depend on 250,000 others"):
+    with pytest.raises(ValueError, match="a flow of 1,000 jobs that depend on 250,000 others"):
         jq.chain([does.add.job(1, 1)] * 500, [does.add.job(1, 1)] * 500, does.total.job())
     assert [one for one in jq.each("queues") if one["queued"]] == []
     assert jq.chord([does.add.job(1, 1)] * 99, does.total.job(), failed=does.tell.job("failed")).cancel() == 101

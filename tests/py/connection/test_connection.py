@@ -65,7 +65,7 @@ async def test_loading_is_waited_out() -> None:
 async def test_a_pause_longer_than_a_sleep_is_slept_through(fresh_server: RedisServer, what: str) -> None:
     async with Client(fresh_server.url) as client:
         poll = asyncio.create_task(client.waiting.pick({"worker": "w", "queues": "mail"}, 60))
-        await eventually(lambda: client.waiting._channels)
+        await eventually(lambda: client.waiting.channels)
         await asyncio.sleep(0.3)
         ids = {line.split()[0] for line in await connections(fresh_server)}
         with fresh_server.client() as pausing:

@@ -118,7 +118,7 @@ async def test_what_nobody_asks_for_again_is_given_back(
     job = await enqueue(direct, "a", max_retry=0)
     async with Proxy(fresh_server) as proxy, connect(proxy.url) as redis:
         engine = Engine(redis, NAMESPACE)
-        waiting = Waiting(engine, redis)
+        waiting = Waiting(engine)
         await engine.get([job])
         proxy.loses = lambda: proxy.lost < 1
         with pytest.raises(Unavailable):

@@ -13,12 +13,12 @@ from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 
-from failovers import BUSY, NAMESPACE
+from failovers import BUSY, NAMESPACE, move
 from jqmaster import JQ
 from jqmaster.errors import Unavailable
 from parts import eventually
 from servers import RedisServer
-from topologies import Node, Proxy, free_ports, until
+from topologies import Node, Proxy, Sentinels, cluster, free_ports, until
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(180)]
 
@@ -152,6 +152,23 @@ async def test_a_primary_that_became_a_replica_is_left(pair: list[Node]) -> None
             pair[0].do("CLIENT", "UNPAUSE")
 
         await go_on(proxy.url, swap)
+
+
+async def test_sentinels_are_followed_to_the_next_primary(pair: list[Node]) -> None:
+    with Sentinels(pair[0]) as sentinels:
+
+        async def fail_over() -> None:
+            pair[0].do("CLIENT", "PAUSE", 30_000, "WRITE")
+            await asyncio.to_thread(until, lambda: pair[0].offset() == pair[1].offset())
+            await asyncio.to_thread(sentinels.failover)
+            await eventually(pair[1].is_primary)
+
+        await go_on(sentinels.url, fail_over)
+
+
+async def test_a_slot_that_moves_during_calls_is_followed() -> None:
+    with cluster(2) as servers:
+        await go_on(servers.url, lambda: move(servers, 0.3))
 
 
 @pytest.mark.parametrize("kind", ["redis://", "http://", "redis+sentinel://", "redis+cluster://"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from jqmaster.connection.endpoint import endpoint_of
 from jqmaster.connection.url import RedisUrl, parse
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.errors import Unavailable
@@ -40,7 +41,7 @@ from jqmaster.errors import Unavailable
 def test_what_a_url_names(url: str, target: RedisUrl) -> None:
     assert parse(url) == target
     client = connect(url)
-    assert client.connection_pool.connection_kwargs.get("password") in (None, "secret", "p@ss")
+    assert endpoint_of(client).login.password in (None, "secret", "p@ss")
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ async def working(way: str, server: Server, functions: dict[str, Any]) -> AsyncI
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_function_that_says_not_now_closes_its_key(way: str, server: Server, own: Engine) -> None:
     jq = JQ(server.url)
-    await jq.aconstrain("per-customer", MATCH, by="argument.who", concurrency=5)
+    await jq.acall("constrain", id="per-customer", match=MATCH, by="argument.who", concurrency=5)
 
     async def mail(argument: dict[str, Any]) -> None:
         if argument["who"] == "a":
@@ -86,7 +86,7 @@ async def test_a_wrong_release_puts_the_job_off(way: str, server: Server, own: E
 
     jq = JQ(server.url)
     async with working(way, server, {"mail": mail}):
-        await jq.aconstrain("c", {"name": "other"}, concurrency=5)
+        await jq.acall("constrain", id="c", match={"name": "other"}, concurrency=5)
         for kind, (_, says) in wrong.items():
             job = await enqueue(own, "mail", kind, max_retry=0)
             shown = await until(own, job, "scheduled")

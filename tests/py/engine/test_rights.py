@@ -22,7 +22,7 @@ from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import load
 from jqmaster.errors import Forbidden
 from jqmaster.manifest.contract import ROLES, Role
-from jqmaster.server.http.app import create_app
+from jqmaster.server.http.app import App
 from processes import MasterProcess, Process
 from servers import RedisServer
 
@@ -94,7 +94,7 @@ def test_each_script_and_each_function(server: RedisServer, role: Role) -> None:
 async def test_what_a_masters_user_may_not_is_403_by_way_of_it(server: RedisServer) -> None:
     async with connect(url_of(server, "viewer")) as client:
         async with mastering(Engine(client)) as master:
-            answer = await Api(create_app(master), master).post("/job", {"name": "a"})
+            answer = await Api(App(master), master).post("/job", {"name": "a"})
         assert (answer.status, answer.error["code"]) == (403, "FORBIDDEN")
         assert "this server's user" in answer.error["message"] and "NOPERM" in answer.error["message"]
 

@@ -23,7 +23,7 @@ SOON_S = 0.75 * LONG_S  # far below the window of 60 s after which a sleeper loo
 
 @pytest.fixture
 async def waiting(engine: Engine, redis: Redis) -> AsyncIterator[Waiting]:
-    waiting = Waiting(engine, redis)
+    waiting = Waiting(engine)
     yield waiting
     await waiting.stop()
 
@@ -100,7 +100,7 @@ async def test_a_job_picked_for_a_caller_who_left_is_given_back(engine: Engine, 
                 await go_on.wait()
             return reply
 
-    waiting = Waiting(Slow(redis, engine.namespace), redis)
+    waiting = Waiting(Slow(redis, engine.namespace))
     job = await enqueue(engine)
     polling = poll(waiting)
     await answered.wait()
@@ -131,8 +131,8 @@ async def test_polls_with_one_wish_share_one_connection_and_the_last_closes_it(
     monkeypatch.setattr(wake, "LINGER_S", 0.01)
     polls = [poll(waiting, f"w{number}", ["a", "b"]) for number in range(5)]
     polls += [poll(waiting, "other", ["b", "a"])]
-    await eventually(lambda: waiting._channels and next(iter(waiting._channels.values())).sleepers == 6)
-    [channel] = waiting._channels.values()
+    await eventually(lambda: waiting.channels and waiting.channels[0].sleepers == 6)
+    [channel] = waiting.channels
     assert channel.connected
     for one in polls:
         one.cancel()
@@ -150,7 +150,7 @@ def test_the_order_of_queues_matters_to_the_channel_only_where_it_does_to_the_pi
 async def test_no_wake_is_lost_whoever_leaves_when(engine: Engine, redis: Redis, seed: int) -> None:
     """Polls come and go at random on two masters while jobs arrive; every job is picked soon."""
     dice = random.Random(seed)
-    masters = [Waiting(engine, redis), Waiting(engine, redis)]
+    masters = [Waiting(engine), Waiting(engine)]
     picked: set[str] = set()
 
     async def poller(number: int) -> None:
@@ -189,9 +189,9 @@ async def test_idle_polls_make_next_to_no_calls(fresh_server: RedisServer) -> No
     async with connect(fresh_server.url) as redis:
         await load(redis, "{idle}")
         engine = Engine(redis, "{idle}")
-        waiting = Waiting(engine, redis)
+        waiting = Waiting(engine)
         polls = [poll(waiting, f"w{number}") for number in range(20)]
-        await eventually(lambda: waiting._channels and next(iter(waiting._channels.values())).sleepers == 20)
+        await eventually(lambda: waiting.channels and waiting.channels[0].sleepers == 20)
         await asleep(engine)
         before = await commands(redis)
         await asyncio.sleep(2)
@@ -206,7 +206,7 @@ async def test_a_poll_outlives_a_restart_of_redis() -> None:
         async with connect(server.url) as redis:
             await load(redis, "{t}")
             engine = Engine(redis, "{t}")
-            waiting = Waiting(engine, redis)
+            waiting = Waiting(engine)
             polling = poll(waiting)
             await asleep(engine)
             await asyncio.to_thread(server.kill)
@@ -220,7 +220,7 @@ async def test_stopping_is_quick_while_redis_is_away() -> None:
     with RedisServer() as server:
         async with connect(server.url) as redis:
             await load(redis, "{t}")
-            waiting = Waiting(Engine(redis, "{t}"), redis)
+            waiting = Waiting(Engine(redis, "{t}"))
             polling = poll(waiting)
             await asleep(Engine(redis, "{t}"))
             server.kill()
@@ -246,7 +246,7 @@ async def _members(redis: Redis, key: str) -> bool:
 
 async def test_start_and_stop_many_times(engine: Engine, redis: Redis) -> None:
     for number in range(30):
-        waiting = Waiting(engine, redis)
+        waiting = Waiting(engine)
         polls = [poll(waiting, f"w{n}") for n in range(3)]
         if number % 2:
             await asleep(engine)

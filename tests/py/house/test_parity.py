@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from fields import files
-from kinds import KINDS
+from openapi import example
 
 from jqmaster import JQ
 from jqmaster.client import task
@@ -26,9 +26,9 @@ def test_what_is_made_from_the_table_is_up_to_date() -> None:
 
 @pytest.mark.parametrize("name", sorted(JobOptions.__annotations__))
 def test_each_field_of_a_job_goes_with_its_call(name: str) -> None:
-    kind = BY_NAME[name].kind if name in BY_NAME else "integer"
-    sent = BY_NAME[name].words[0].name if kind == "choice" else KINDS[kind].good[0]
-    given: Any = timedelta(seconds=sent) if kind == "seconds" else tuple(sent) if kind == "names" else sent
+    type_ = BY_NAME[name].type
+    sent = example(BY_NAME[name].of)
+    given: Any = timedelta(seconds=sent) if type_ == "seconds" else tuple(sent) if type_ == "set<name>" else sent
     jq = JQ()
     for made in (
         jq.new_job("a", None, **{name: given}),

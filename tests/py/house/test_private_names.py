@@ -14,11 +14,7 @@ MOST = 8
 
 # Names with an underscore that their libraries document: of named tuples; of os and sys.
 DOCUMENTED = {"_replace", "_fields", "_field_defaults", "_make", "_asdict", "_exit", "_current_frames"}
-ALLOWED = {
-    ("connection/probed.py", "_connect"): "redis-py has no other moment between a new socket and what is sent first",
-    ("connection/probed.py", "_reader"): "redis-py tells of whole replies; each byte tells that Redis is alive",
-    ("connection/probed.py", "_writer"): "only its transport closes a connection at once; redis-py does not show it",
-}
+ALLOWED: dict[tuple[str, str], str] = {}
 OF_PYTHON = {"builtins", "typing", "abc", "enum", "collections.abc"}
 
 

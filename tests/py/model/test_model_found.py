@@ -56,6 +56,16 @@ def test_who_was_woken_goes_on_with_another_request(driver):
     assert [job.status for job in driver.model.jobs.values()] == ["cancelled", "running"]
 
 
+def test_a_key_is_kept_for_the_job_that_ended_last_though_it_came_first(driver):
+    bring(driver, "first", {"unique": "u", "unique_for": 60, "max_lapses": 0})
+    pick(driver)
+    bring(driver, "next", {"unique": "u", "if_exists": "latest", "expires_in": 10})
+    run(driver, "clock", delta_ms=90_000_000)
+    run(driver, "tick")
+    bring(driver, "last", {"unique": "u"})
+    run(driver, "check")
+
+
 # ---- several things in one sweep, to jobs that wait for others ----
 
 

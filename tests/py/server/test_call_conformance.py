@@ -22,8 +22,7 @@ from jqmaster.engine.scripts import load
 from jqmaster.engine.waiting import Waiting
 from jqmaster.manifest.contract import SERVER
 from jqmaster.manifest.manifest import operations
-from jqmaster.server.events import JobEvents
-from jqmaster.server.http.app import create_app
+from jqmaster.server.http.app import App
 from jqmaster.server.master import Master
 from servers import RedisServer
 
@@ -79,9 +78,9 @@ class Called(RUN.Client):  # type: ignore[name-defined, misc]
     async def _call(self, namespace: str, script: str, arguments: tuple[str | bytes, ...]) -> Any:
         if namespace not in self.apps:
             engine = Engine(self.redis, namespace)
-            waiting, ended = Waiting(engine, self.redis), Ended(engine, self.redis)
-            master = Master(engine, waiting, ended, Pokes(), JobEvents(engine))  # type: ignore[arg-type]
-            self.apps = {namespace: create_app(master)}
+            waiting, ended = Waiting(engine), Ended(engine, self.redis)
+            master = Master(engine, waiting, ended, Pokes())  # type: ignore[arg-type]
+            self.apps = {namespace: App(master)}
         headers = {"content-type": MSGPACK, "accept": MSGPACK}
         body = msgpack.packb([one.encode() if isinstance(one, str) else one for one in arguments])
         answer = await asgi(self.apps[namespace], "POST", f"/call/{script}", headers, body)

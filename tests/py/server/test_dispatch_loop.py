@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import email.utils
-import os
-import resource
 import time
-from collections.abc import Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack
 from typing import Any
 
 import msgpack
@@ -20,10 +17,8 @@ from jqmaster.engine.scripts import load
 from jqmaster.server.answers import retry_after_s
 from jqmaster.server.dispatch import Dispatch
 from parts import (
-    ACCEPTED,
     FINISHED,
     LONG_S,
-    REFUSED,
     came_to,
     dispatch,  # noqa: F401
     dispatching,
@@ -102,38 +97,6 @@ async def test_stopping_is_bounded_when_a_worker_hangs(engine: Engine, dispatch:
         await enqueue(engine)
         await stub.delivered()
         await asyncio.wait_for(dispatch.stop(0.2), LONG_S)
-
-
-@contextmanager
-def no_more_files() -> Iterator[None]:
-    """As many files are open as may be."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))) + 8, hard))
-    taken = []
-    try:
-        with pytest.raises(OSError):
-            while True:
-                taken.append(os.dup(0))
-        yield
-    finally:
-        for one in taken:
-            os.close(one)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-
-
-async def test_a_master_without_files_leaves_the_job_to_others(engine: Engine, dispatch: Dispatch) -> None:
-    async with worker(engine, ACCEPTED) as stub:
-        await asyncio.gather(*(engine.queues() for _ in range(10)))  # all connections to Redis that will be needed
-        await engine.workers()  # and what is loaded at the first call
-        with no_more_files():
-            job = await enqueue(engine, max_retry=0)
-            await eventually(lambda: came_to(dispatch, "no_room"))
-            assert [one["state"] for one in (await engine.workers()).documents] == ["ready"]
-        assert [one["id"] for one in await stub.delivered()] == [job]
-        await eventually(lambda: came_to(dispatch, "accepted"))
-    assert came_to(dispatch, *REFUSED) == 0
-    [document] = await engine.get([job])
-    assert document is not None and document["status"] == "running" and not document["retry_count"]
 
 
 @pytest.mark.parametrize(

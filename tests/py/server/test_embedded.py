@@ -107,18 +107,9 @@ def test_without_redis_it_says_what_to_install(folder: Path, monkeypatch: pytest
         EmbeddedRedis(folder / "var").start()
 
 
-def test_an_old_redis_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = folder / "redis-server"
-    fake.write_text("#!/bin/sh\necho 'Redis server v=6.2.1 sha=0'\n")
-    fake.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:/bin:/usr/bin")
-    with pytest.raises(EmbeddedRedisError, match=r"too old.*6\.2\.1"):
-        EmbeddedRedis(folder / "var").start()
-
-
 def test_a_server_that_ends_at_once_says_why(folder: Path) -> None:
     (folder / "appendonlydir").write_text("in the way")
-    with pytest.raises(EmbeddedRedisError, match="ended with 1"):
+    with pytest.raises(EmbeddedRedisError, match="appendonlydir"):
         EmbeddedRedis(folder).start()
     (folder / "appendonlydir").unlink()
     with EmbeddedRedis(folder) as server:

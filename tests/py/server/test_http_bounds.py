@@ -12,10 +12,9 @@ from contextlib import ExitStack, closing
 from typing import Any
 
 import pytest
-import requests
 
 from http_live import Live, live_server
-from jqmaster.server.http.entrance import SMALL, RequestBounds
+from jqmaster.server.http.app import SMALL, RequestBounds
 from jqmaster.server.http.http1 import MOST_HEAD_BYTES
 
 KEPT = b"GET /alive HTTP/1.1\r\nhost: x\r\n"
@@ -154,24 +153,3 @@ def test_what_was_given_up_or_answered_counts_no_more(connect: Any) -> None:
             assert status == 503 and time.monotonic() < deadline
             connection = connect()
             time.sleep(0.05)
-
-
-def test_streams_have_a_bound_and_end(connect: Any, live: Live) -> None:
-    live.master.most_streams = 3
-    made = requests.post(f"http://127.0.0.1:{live.port}/job", json={"name": "a"}, timeout=60).json()
-    follow = f"GET /job/{made['job_id']}/events HTTP/1.1\r\nhost: x\r\n\r\n".encode()
-    streams = [connect() for _ in range(3)]
-    for stream in streams:
-        stream.sendall(follow)
-        assert b" 200 " in stream.recv(1000)
-    one_more = connect()
-    one_more.sendall(follow)
-    status, headers, body = answer(one_more)
-    assert (status, body["error"]["code"], headers["retry-after"]) == (503, "BUSY", "1")
-    streams[0].close()
-    deadline = time.monotonic() + 60
-    while live.master.streams == 3:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    one_more.sendall(follow)
-    assert b" 200 " in one_more.recv(1000)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from http_support import JSON, MSGPACK, Api, api, asgi, master  # noqa: F401
-from jqmaster.server.http.app import create_app
+from jqmaster.server.http.app import App
 from jqmaster.server.http.ui import digest
 from jqmaster.server.master import Master
 
@@ -34,7 +34,7 @@ async def test_https_is_insisted_on_where_it_is_spoken(api: Api, path: str) -> N
 
 
 async def test_under_a_path_that_is_passed_on(master: Master) -> None:
-    app = create_app(master, root_path="/jq")
+    app = App(master, root_path="/jq")
     assert (await get(app, "/jq/alive", accept=JSON)).value == {"status": "ok"}
     assert (await get(app, "/alive", accept=JSON)).value == {"status": "ok"}
     assert (await get(app, "/jqx/alive")).status == 404

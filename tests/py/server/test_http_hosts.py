@@ -77,7 +77,9 @@ async def test_a_refusal_has_an_id_a_line_and_is_counted(
             assert (told.status_code, told.headers["x-request-id"]) == (403, "mine")
         lines = [one.msg for one in caplog.records if isinstance(one.msg, logs.Fields)]
         assert [(line["id"], line["path"], line["status"]) for line in lines] == [("mine", "/job", 403)] * 2
-        assert server.master.meters.value("jq_http_requests_total", method="POST", path="/job", status="403") == 2
+        assert (
+            server.master.meters.value("jq_http_request_seconds_count", method="POST", path="/job", status="403") == 2
+        )
 
 
 async def test_pages_of_other_sites_do_not_shorten_a_results_life(redis_url: str, namespace: str) -> None:
@@ -89,7 +91,7 @@ async def test_pages_of_other_sites_do_not_shorten_a_results_life(redis_url: str
         job = {"name": "a", "keep_result": True}
         told = await asyncio.to_thread(requests.post, server.url + "/job", json=job, timeout=60)
         at = f"/job/{told.json()['job_id']}"
-        for path in (f"{at}/result", f"{at}/polling?timeout=0", f"{at}/events"):
+        for path in (f"{at}/result", f"{at}/polling?timeout=0"):
             assert await asyncio.to_thread(ask, path, origin="http://evil") == 403
             assert await asyncio.to_thread(ask, path, **{"sec-fetch-site": "cross-site"}) == 403
             assert await asyncio.to_thread(ask, path, **{"sec-fetch-site": "same-origin"}) in (200, 408, 409)

@@ -122,7 +122,6 @@ async def test_json_all_the_way(api: Api) -> None:
 ONE_JOB = (
     ("POST", "/job/{}/depends", {"remove": [UNKNOWN]}),
     ("GET", "/job/{}/history", None),
-    ("GET", "/job/{}/events", None),
 )
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from http_live import Live, live_server
-from jqmaster.server.http import entrance
+from jqmaster.server.http import app
 from jqmaster.server.keyring import Keyring
 from test_http_bounds import answer
 
@@ -25,8 +25,8 @@ ROW = b"x" * 1000
 
 @pytest.fixture(scope="module")
 def live(redis_url: str) -> Iterator[Live]:
-    namespace, most_s = "{t" + secrets.token_hex(6) + "}", entrance.REST_S
-    entrance.REST_S = REST_S
+    namespace, most_s = "{t" + secrets.token_hex(6) + "}", app.REST_S
+    app.REST_S = REST_S
     with live_server(redis_url, namespace, max_content_length=LONGEST, hosts=["jq"]) as live:
 
         async def give_keys() -> None:
@@ -39,7 +39,7 @@ def live(redis_url: str) -> Iterator[Live]:
         live.run(give_keys())
         yield live
         live.run(live.master.keyring.stop())
-    entrance.REST_S = most_s
+    app.REST_S = most_s
 
 
 KEYS = {"unknown": "jq_x"}

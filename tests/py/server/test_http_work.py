@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import secrets
 from typing import Any
-from urllib.parse import quote
 
-import msgpack
 import pytest
 
 from http_support import MSGPACK, Api, api, asgi, master  # noqa: F401
-from jqmaster.engine.engine import Engine
-from parts import audit_all
 from test_http_wire import value_of
 
 UNKNOWN = "0" * 14
@@ -119,38 +114,6 @@ async def test_a_heartbeat_says_how_far_a_job_is(api: Api) -> None:
 
 async def state(api: Api, job_id: str) -> str:
     return str((await api.get(f"/job/{job_id}")).value["status"])
-
-
-async def test_a_namespace_is_copied(api: Api) -> None:
-    jobs = [{"name": "a", "argument": [number]} for number in range(300)]
-    ids = (await api.post("/jobs", {"jobs": jobs})).value["job_ids"]
-    await api("PUT", "/constraint/c", {"match": {"name": "a"}, "concurrency": 1})
-    records = (await api.get("/export")).raw
-    namespace = "{t" + secrets.token_hex(6) + "}"
-    path = f"/import?namespace={quote(namespace)}"
-    answer = await api.post(path, raw=records, content_type="application/octet-stream")
-    assert answer.value["complete"] is True and answer.value["keys"] > 600
-    copy = Engine(api.master.engine.redis, namespace)
-    documents = await copy.get(ids)
-    assert [document and document["argument"] for document in documents] == [
-        msgpack.packb([number]) for number in range(300)
-    ]
-    assert await audit_all(copy) == []
-    own = f"/import?namespace={quote(api.master.engine.namespace)}"
-    answer = await api.post(own, raw=records, content_type="application/octet-stream")
-    assert (answer.status, answer.error["code"]) == (409, "CONFLICT")
-
-
-@pytest.mark.parametrize(
-    ("query", "body", "field"),
-    [("", b"\x93", "namespace"), ("?namespace=x", b"\x90", "namespace"),
-     ("?namespace={a b}", b"\x90", "namespace"), ("?namespace={n}", b"\x90", "records[0]"),
-     ("?namespace={n}", b"", None), ("?namespace={n}", b"\x93\x01", None),
-     ("?namespace={n}&what=1", b"\x90", "what")],
-)  # fmt: skip
-async def test_a_wrong_import_is_refused(api: Api, query: str, body: bytes, field: str | None) -> None:
-    answer = await api.post("/import" + quote(query, safe="?=&"), raw=body)
-    assert (answer.status, answer.error.get("field")) == (400, field)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from http_support import Answer, Api, master
 from jqmaster.engine import secret
 from jqmaster.engine.packform import pack
 from jqmaster.manifest.contract import ANYBODY, ROLES
-from jqmaster.server.http.entrance import SMALL
+from jqmaster.server.http.app import SMALL
 from jqmaster.server.http.routes import ROUTES, Route
 from jqmaster.server.keyring import covers
 from keys_support import Keyed, keyed
@@ -136,37 +136,6 @@ class TestAuthentication:
         lasting, brief = await keyed.grant("viewer", ttl=600), keyed.as_key(made["key"])
         await asyncio.sleep(1.2)
         assert [(await one.get("/jobs")).status for one in (lasting, brief)] == [200, 401]
-
-    async def test_a_stream_ends_with_its_key(self, keyed: Keyed) -> None:
-        [job] = await keyed.engine.enqueue([({"name": "seen"}, b"\xc0")])
-        key, path = await keyed.create("viewer"), f"/job/{job.id}/events"
-        pieces: list[bytes] = []
-        scope = {"type": "http", "http_version": "1.1", "asgi": {"version": "3.0"}, "method": "GET", "scheme": "http",
-                 "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "",
-                 "headers": [(b"host", b"jq"), (b"authorization", f"Bearer {key['key']}".encode())],
-                 "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2), "state": {}, "extensions": {}}  # fmt: skip
-        incoming = [{"type": "http.request", "body": b"", "more_body": False}]
-        is_over = asyncio.Event()
-
-        async def receive() -> Any:
-            if not incoming:
-                await is_over.wait()
-            return incoming.pop() if incoming else {"type": "http.disconnect"}
-
-        async def send(message: Any) -> None:
-            pieces.append(message.get("body", b""))
-            if message["type"] == "http.response.body" and not message.get("more_body"):
-                is_over.set()
-
-        following = asyncio.create_task(keyed.api.app(scope, receive, send))
-        await eventually(lambda: any(pieces))
-        await eventually(lambda: b"seen" in b"".join(pieces))
-        await keyed.engine.revoke(key["id"])
-        await eventually(lambda: keyed.api.master.keyring.count == 0)
-        await keyed.engine.pick("unseen", "seen")
-        async with asyncio.timeout(60):
-            await following
-        assert b"unseen" not in b"".join(pieces)
 
     async def test_the_secret_is_in_no_log_and_in_no_answer(
         self, keyed: Keyed, caplog: pytest.LogCaptureFixture

@@ -114,6 +114,20 @@ async def test_what_something_inside_answers_is_not_told(
     assert "swordfish" not in told and "password" not in told
 
 
+async def test_what_speaks_no_http_is_not_told_either(engine: Engine, dispatch: Dispatch) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"220 swordfish\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        await engine.register("mail", "*", url=f"http://127.0.0.1:{port}")
+        document = await until(engine, await enqueue(engine, max_retry=0), "error")
+    assert "may have run the job" in document["message"] and "swordfish" not in document["message"]
+
+
 # -- where to -------------------------------------------------------------------------------------
 
 

@@ -33,7 +33,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @asynccontextmanager
 async def carrying(engine: Engine, redis: Redis, **options: Any) -> AsyncIterator[Webhooks]:
-    waiting = Waiting(engine, redis)
+    waiting = Waiting(engine)
     hooks = Webhooks(engine, waiting, master="test", **{"egress": Egress(), **options})
     hooks.start()
     yield hooks

@@ -30,7 +30,7 @@ class Client:
         self.url = url
         self.redis = connect(url)
         self.engine = Engine(self.redis, NAMESPACE)
-        self.waiting = Waiting(self.engine, self.redis)
+        self.waiting = Waiting(self.engine)
         self.ended = Ended(self.engine, self.redis)
 
     async def __aenter__(self) -> Client:
@@ -68,7 +68,7 @@ class Client:
         [held] = (await self.engine.pick("w", "first")).jobs
         end = asyncio.create_task(self.ended.wait(first.encode(), LONG_S))
         poll = asyncio.create_task(self.waiting.pick({"worker": "w", "queues": "mail"}, LONG_S))
-        await eventually(lambda: self.ended.is_subscribed and self.waiting._channels)
+        await eventually(lambda: self.ended.is_subscribed and self.waiting.channels)
         await asyncio.sleep(0.3)
         await self.is_replicated()
         await fault()

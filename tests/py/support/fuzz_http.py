@@ -17,7 +17,7 @@ from http_support import document
 from jqmaster.bundle.built import builtin
 from jqmaster.manifest.contract import ANYBODY, SERVER, Argument, Operation, Route
 from jqmaster.manifest.manifest import operations
-from jqmaster.server.http.routes import OWN, STREAMS
+from jqmaster.server.http.routes import OWN
 from jqmaster.server.http.translate import in_query
 from processes import MasterProcess
 from servers import RedisServer
@@ -87,8 +87,6 @@ class HttpFuzzer:
             return {"jobs": [job] * self.random.randint(0, 3)}
         if operation.name == "finish":
             return {"outcomes": [{"id": job_id, "token": token, "type": "success", "result": self.values.odd()}]}
-        if operation.name == "import_records":
-            return packed(self.values.odd())
         if operation.name == "change":
             return {"jobs": [{"id": job_id, "priority": 1}]}
         body = {one.name: self.part(one) for one in operation.stand(route)[1] if not one.optional or self.chance(0.3)}
@@ -142,7 +140,7 @@ class HttpFuzzer:
         try:
             self.connection.request(method, path, body, headers)
             response = self.connection.getresponse()
-            is_stream = operation.replies[0].type in STREAMS and response.status == 200
+            is_stream = operation.replies[0].type == "events" and response.status == 200
             content = b"" if is_stream else response.read()
         except (TimeoutError, http.client.HTTPException, OSError) as problem:
             self.connection.close()

@@ -16,7 +16,7 @@ from http_support import mastering
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.server.bulk import Bulks
 from jqmaster.server.http import http1
-from jqmaster.server.http.app import create_app
+from jqmaster.server.http.app import App
 from jqmaster.server.master import Master
 from settable import set_up
 
@@ -57,7 +57,7 @@ def live_server(
             config = http1.config(listener.detach())
             config.graceful_timeout = 1
             started.append(Live(port, master, asyncio.get_running_loop()))
-            app: Any = create_app(master, **options)
+            app: Any = App(master, **options)
             ready.set()
             await hypercorn.asyncio.serve(app, config, shutdown_trigger=stop.wait)
             await bulks.stop()

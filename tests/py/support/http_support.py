@@ -21,8 +21,7 @@ import quick_yaml
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import Waiting
-from jqmaster.server.events import JobEvents
-from jqmaster.server.http.app import create_app
+from jqmaster.server.http.app import App
 from jqmaster.server.master import Master
 
 MSGPACK = "application/msgpack"
@@ -129,8 +128,6 @@ class Answer:
             return json.loads(self.raw)
         if content_type == "application/yaml":
             return quick_yaml.read(self.raw)
-        if content_type == "application/octet-stream":
-            return self.raw.decode("latin-1")
         return self.raw.decode()
 
     @property
@@ -141,7 +138,7 @@ class Answer:
 def takes_msgpack(described: dict[str, Any]) -> bool:
     """Whether a client may ask for MessagePack there, as all but those of one type of their own."""
     answers = [one for status, one in described["responses"].items() if status[0] == "2"]
-    return "406" in described["responses"] and all(MSGPACK in one.get("content", {MSGPACK: {}}) for one in answers)
+    return all(MSGPACK in one.get("content", {MSGPACK: {}}) for one in answers)
 
 
 @dataclass
@@ -270,8 +267,8 @@ class Pokes:
 @asynccontextmanager
 async def mastering(engine: Engine, **more: Any) -> AsyncIterator[Master]:
     """A master that dispatches nothing."""
-    parts = Waiting(engine, engine.redis), Ended(engine, engine.redis), JobEvents(engine)
-    yield Master(engine, *parts[:2], Pokes(), parts[2], **more)
+    parts = Waiting(engine), Ended(engine, engine.redis)
+    yield Master(engine, *parts, Pokes(), **more)
     for part in parts:
         await part.stop()
 
@@ -284,4 +281,4 @@ async def master(engine: Engine) -> AsyncIterator[Master]:
 
 @pytest.fixture
 async def api(master: Master) -> Api:
-    return Api(create_app(master, max_content_length=1 << 20), master)
+    return Api(App(master, max_content_length=1 << 20), master)

@@ -41,7 +41,7 @@ async def eventually(fact: Callable[[], Any], timeout_s: float = LONG_S) -> Any:
 
 def came_to(dispatch: Dispatch, *outcomes: str) -> int:
     """How many of its deliveries did."""
-    return int(sum(dispatch.meters.value("jq_deliveries_total", outcome=outcome) for outcome in outcomes))
+    return int(sum(dispatch.meters.value("jq_delivery_seconds_count", outcome=outcome) for outcome in outcomes))
 
 
 async def enqueue(engine: Engine, name: str = "mail", argument: Any = None, **fields: Any) -> str:

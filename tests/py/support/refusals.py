@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgpack
 
 from jqmaster.manifest.contract import Argument
-from jqmaster.manifest.fields import FIELDS, Field
+from jqmaster.manifest.fields import FIELDS
 from jqmaster.manifest.manifest import operations
 from refusal_values import (
     BLOB,
@@ -97,15 +97,8 @@ def field(name: str, type_: str, least: float | None = None, most: float | None 
     return Argument(name=name, type=type_, least=least, most=most, optional=True)
 
 
-TYPES = {"boolean": "flag", "names": "set<name>", "jobs": "set<Reference>", "texts": "Texts"}  # of a job's fields
-
-
-def of_job(one: Field) -> Argument:
-    type_ = TYPES.get(one.kind, one.kind) if one.kind != "choice" else "|".join(word.name for word in one.words)
-    return field(one.name, "queue" if one.name == "queue" else type_, one.least, one.most)
-
-
-JOB = {one.name: of_job(one) for one in FIELDS}
+TYPES = {"set<reference>": "set<Reference>", "map<text>": "Texts"}  # with wrong values of their own
+JOB = {one.name: field(one.name, TYPES.get(one.type, one.type), one.least, one.most) for one in FIELDS}
 UNIQUE = [JOB[one.name] for one in FIELDS if "unique" in (one.name, one.needs)]
 PLAIN_JOB = [one for one in JOB.values() if one not in UNIQUE]
 CHANGES = [field("id", "job"), *(JOB[one.name] for one in FIELDS if one.changed and one.name != "tags")]

@@ -1,259 +1,303 @@
-"""Rolling restarts under load: nothing runs twice, nothing hangs, no retry is spent, no process stays.
+"""Rolling restarts under load, from one version to another and back: no job is lost or runs twice, none hangs, no retry
+is spent, no process stays.
 
-``python tests/py/support/rolling.py [--seconds S] [--seed N] [--rate R]``, or `make soak`, takes a Redis, a master and
-workers of its own. Workers take jobs straight from Redis, pull them from the master, or have them pushed; of each way
-one is told to stop every few seconds, and another takes its place. Functions are coroutines, threads and processes.
-Exit code 1 if anything is wrong.
+``python tests/py/support/rolling.py [--seconds S] [--seed N] [--rate R]``, or `make soak`, takes a Redis, masters and
+workers of its own, of this version and of another. Workers take jobs straight from Redis, pull them from the masters,
+or have them pushed. Every few seconds one of each way is told to stop, and another takes its place; masters as well.
+Functions are coroutines, threads and processes. Exit code 1 if anything is wrong.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import math
+import json
 import os
 import random
+import re
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from jqmaster.engine.engine import Engine, connect
 from parts import audit_all
-from processes import MasterProcess, Process
-from rolling_check import LATE_S, Journal, Sent, of_job, of_limit
+from processes import Process
 from rolling_jobs import FORMS, JOURNAL, WORKER, jq
 from servers import RedisServer
 
+ROOT = Path(__file__).resolve().parents[3]
 NAMESPACE = "{rolling}"
 WAYS = ("redis", "pull", "push")
-KINDS = tuple(f"{way}-{form}" for way in WAYS for form in FORMS)
 OPEN = ("queued", "scheduled", "retrying", "running", "blocked")
+SIZE = 3  # workers of each way
 TICK_S = 0.2
 LENGTHS_S = (1, 5, 20)  # of jobs, at most; half are of the first kind
-LIMITED_S = 12  # and of those of which one runs at a time for each customer
 BURST = 12  # short jobs that come just before a worker is told to stop: some are on their way then
-EMPTY_S = 180.0  # for all jobs to end once nothing is restarted any more, and for all workers
+GRACE_S = 8.0  # for jobs of a worker that stops
+OVER_S = 8.0  # and for it to end, as the machine may be busy
+LATE_S = 0.5  # before the end of the grace: what ends then may be reported too late
+EMPTY_S = 180.0  # for all jobs to end once nothing is restarted any more
 CONCURRENCY = 3  # often all is taken: who reports an outcome asks for the next job then
 ORPHANS_S = 2.0  # what a worker has started may outlive it so long
-KILLED_S = 40.0  # a worker that has not ended by then is killed, or its jobs would never end
 
 
-@dataclass(frozen=True)
-class Plan:
-    """`size`: workers of each way, of which one is restarted every `every_s`. `grace_s`: for its jobs, and `over_s`
-    more to end. `rate`: jobs a second."""
+@dataclass(slots=True)
+class Run:
+    """One call of a function for one attempt. `seen`: until when it was certainly at work. A call of which no end was
+    written down is at work for as long as its process lives. Seconds of the monotonic clock. `is_late`: its worker was
+    giving back what ran when it ended, so that its result may have come too late."""
 
-    seconds: float = 120.0
-    seed: int = 1
-    size: int = 3
-    every_s: float = 5.0
-    grace_s: float = 8.0
-    over_s: float = 3.0
-    rate: float = 4.0
+    attempt: int
+    pid: int
+    worker: int
+    begun: float
+    seen: float
+    how: str = ""  # whole, cut or raised
+    is_late: bool = False
+
+
+@dataclass(slots=True)
+class Sent:
+    """A job that was enqueued, and what is expected of it."""
+
+    state: str = "done"
+    runs: list[Run] = field(default_factory=list)
+
+    def faults(self, document: Mapping[str, Any] | None) -> Iterator[str]:
+        """What is wrong with it, given its document."""
+        document = document or {"status": "gone", "retry_count": 0}
+        if document["status"] != self.state:
+            yield f"is {document['status']}, not {self.state}"
+        if (whole := sum(run.how == "whole" and not run.is_late for run in self.runs)) > 1:
+            yield f"ran whole {whole} times"
+        for attempt, times in Counter(run.attempt for run in self.runs).items():
+            if times > 1:
+                yield f"attempt {attempt} began {times} times"
+        last: Run | None = None
+        for run in sorted(self.runs, key=lambda run: run.begun):
+            if last is not None and run.begun < last.seen:
+                yield f"attempt {run.attempt} began {last.seen - run.begun:.2f} s before {last.attempt} was over"
+            last = run if last is None or run.seen > last.seen else last
+        if (spent := document["retry_count"] - sum(run.how == "raised" for run in self.runs)) > 0:
+            yield f"{spent} retries were spent that its function did not ask for"
 
 
 @dataclass(eq=False)
 class Worker:
-    """One process, and what is wrong with it. Times are of the monotonic clock."""
-
-    way: str
     number: int
+    way: str
     process: Process
-    told: float | None = None  # to stop
-    ended: float | None = None
-    fault: str = ""
-    over: bool = False
-
-    @property
-    def is_ready(self) -> bool:
-        return "is ready" in self.process.text or "listens on" in self.process.text
-
-    def stop(self, whole_group: bool) -> None:
-        """As a service manager does it: one process is told, or all of its group."""
-        self.told = time.monotonic()
-        if whole_group:
-            os.killpg(self.process.pid, signal.SIGTERM)
-        else:
-            self.process.signal(signal.SIGTERM)
-
-    def watch(self, now: float, alive: dict[int, int], plan: Plan) -> None:
-        """`alive`: processes with the number of the worker that they came of."""
-        if self.ended is None and self.process.has_ended:
-            self.ended = now
-            if code := self.process.ends(0):
-                self.fault = f"ended with exit code {code}: {self.process.text[-1000:]}"
-            elif self.told is None:
-                self.fault = "ended without being told to"
-        elif self.ended is None and self.told is not None and now > self.told + plan.grace_s + plan.over_s:
-            self.fault = self.fault or f"took more than {now - self.told:.1f} s to end: {self.process.text[-1000:]}"
-            if now > self.told + plan.grace_s + KILLED_S:
-                self.process.kill()
-        elif self.ended is not None:
-            left = [pid for pid, number in alive.items() if number == self.number]
-            if not left or now > self.ended + ORPHANS_S:
-                self.fault = self.fault or (f"left {len(left)} processes behind" if left else "")
-                self.over = True
-                for pid in left:
-                    with suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGKILL)
+    told: float = float("inf")  # to stop; of the monotonic clock
 
 
-def processes(journal: Path) -> dict[int, int]:
-    """Of each process of these workers that lives: its worker's number. A process passes its variables on to all that
-    it starts, whatever group or session that makes for itself; one that is dead has none."""
-    found = {}
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        with suppress(OSError):
-            pairs = (one.partition(b"=") for one in path.read_bytes().split(b"\0"))
-            variables = {name.decode(errors="replace"): value.decode(errors="replace") for name, _, value in pairs}
-            if variables.get(JOURNAL) == str(journal):
-                found[int(path.parent.name)] = int(variables[WORKER])
-    return found
+def another_version(folder: Path) -> Path:
+    """A checkout of one: its package, its scripts and its library have other names."""
+    for name in ("python", "scripts", "jqlua", "openapi"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    version = folder / "python/jqmaster/__init__.py"
+    version.write_text(re.sub(r'^__version__ = ".*"', '__version__ = "0.0.9"', version.read_text(), flags=re.MULTILINE))
+    for script in (folder / "scripts").glob("*.lua"):
+        script.write_text(script.read_text().replace("\nreturn ", "\nlocal _ = 'other'\nreturn ", 1))
+    return folder
 
 
 class Soak:
     """All that runs. Leaving the stack ends it."""
 
-    def __init__(self, plan: Plan, stack: ExitStack) -> None:
-        self.plan, self.stack = plan, stack
-        self.jobs: list[Sent] = []
-        self.workers: list[Worker] = []
-        self._dice = random.Random(plan.seed)
+    def __init__(self, stack: ExitStack, seed: int) -> None:
+        self._stack, self._dice = stack, random.Random(seed)
         folder = Path(tempfile.mkdtemp(prefix="jq-"))
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        self._versions = (ROOT, another_version(folder / "other"))
         self._path = folder / "journal"
         self._path.touch()
-        self.journal = Journal(self._path)
-        stack.callback(self.journal.close)
+        self._journal = stack.enter_context(self._path.open("rb"))
+        self._rest, self._open = b"", dict[tuple[str, int, int], Run]()
+        self.jobs: dict[str, Sent] = {}
+        self.workers: list[Worker] = []
+        self.ends: list[Future[str]] = []
+        self._stops = stack.enter_context(ThreadPoolExecutor(20))
         self.redis = stack.enter_context(RedisServer())
-        self.master = stack.enter_context(MasterProcess("--redis", self.redis.url, "--namespace", NAMESPACE))
         stack.enter_context(jq.using(self.redis.url, NAMESPACE))
-        jq.operations.constrain("per-customer", {"tags": "limited"}, by="argument.customer", concurrency=1)
-        for way in WAYS * plan.size:
+        self._masters = [self._master(number) for number in (-2, -1)]
+        self._urls = [master.text.split("\n")[0].split()[-1] for master in self._masters]
+        for way in WAYS * SIZE:
             self._start(way)
+
+    def _process(self, number: int, *command: str, ready: str = "") -> Process:
+        """Odd ones are of the other version; masters have numbers below 0."""
+        tests = Path(__file__).parent
+        path = os.pathsep.join([str(self._versions[number % 2] / "python"), str(tests)])
+        variables = {JOURNAL: str(self._path), WORKER: str(number), "PYTHONPATH": path}
+        return self._stack.enter_context(Process("jqmaster.cli", *command, ready=ready, variables=variables))
+
+    def _master(self, number: int, port: str = "0") -> Process:
+        where = ("--redis", self.redis.url, "--namespace", NAMESPACE)
+        return self._process(number, "serve", "--port", port, *where, ready="Redis ")
 
     def _start(self, way: str) -> None:
         number = len(self.workers)
-        queues = [queue for form in FORMS for queue in (f"{way}-{form}", f"shared-{form}")]
-        place = ("--redis", self.redis.url, "--namespace", NAMESPACE) if way == "redis" else ("--url", self.master.url)
-        process = Process(
-            "jqmaster.cli", "work", "rolling_jobs:jq", *place, *(["--push"] if way == "push" else []),
-            "--queues", ",".join(queues), "--name", f"{way}-{number}", "--concurrency", f"{CONCURRENCY}",
-            "--stop-timeout", f"{self.plan.grace_s:g}", variables={JOURNAL: str(self._path), WORKER: str(number)},
+        where = ("--url", ",".join(self._urls)) if way != "redis" else ("--redis", self.redis.url)
+        process = self._process(
+            number, "work", "rolling_jobs:jq", *where, *(["--push"] if way == "push" else []),
+            *(["--namespace", NAMESPACE] if way == "redis" else []),
+            "--queues", f"{way}-*,shared-*", "--concurrency", f"{CONCURRENCY}", "--stop-timeout", f"{GRACE_S:g}",
         )  # fmt: skip
-        self.workers.append(Worker(way, number, self.stack.enter_context(process)))
+        self.workers.append(Worker(number, way, process))
 
-    def enqueue(self, kind: str, longest_s: float) -> None:
-        dice, number = self._dice, len(self.jobs) + 1
-        form = kind.split("-")[1]
-        is_limited, fate = dice.random() < 0.25, dice.random()
-        seconds = dice.uniform(0, min(longest_s, LIMITED_S) if is_limited else longest_s)
-        fails = fate < 0.08
-        max_retry = 0 if fate < 0.03 or (not fails and dice.random() < 0.4) else 3
-        sent = Sent(
-            number, "", kind if dice.random() < 0.75 else f"shared-{form}",
-            customer=f"customer {dice.randrange(8)}" if is_limited else "",
-            follows=dice.random() < 0.1 and not fails, state="error" if fails and not max_retry else "done",
-        )  # fmt: skip
-        task = FORMS[form].options(queue=sent.queue, max_retry=max_retry, tags=["limited"] if is_limited else None)
-        handle = task.enqueue(
-            number, seconds, customer=sent.customer, deaf=dice.random() < 0.4, fails=int(fails), follows=sent.follows
-        )
-        sent.job = handle.id
-        self.jobs.append(sent)
+    def enqueue(self, way: str, form: str, seconds: float) -> None:
+        dice = self._dice
+        fails, max_retry = dice.random() < 0.1, dice.choice((0, 3))
+        task = FORMS[form].options(queue=f"{way}-{form}", max_retry=max_retry)
+        job = task.enqueue(seconds, deaf=dice.random() < 0.4, fails=fails).id
+        self.jobs[job] = Sent("error" if fails and not max_retry else "done")
 
-    def restart(self) -> None:
-        """For so long as was planned."""
+    def restart(self, seconds: float, every_s: float, rate: float) -> None:
+        """Workers of each way every `every_s`, and masters twice, while `rate` jobs come a second."""
         begun, dice = time.monotonic(), self._dice
-        restarts = sent = 0
-        while (passed_s := time.monotonic() - begun) < self.plan.seconds:
-            while sent < passed_s * self.plan.rate:
-                self.enqueue(dice.choice(KINDS), dice.choices(LENGTHS_S, (50, 25, 25))[0])
+        restarts = sent = masters = 0
+        while (passed_s := time.monotonic() - begun) < seconds:
+            while sent < passed_s * rate:
+                longest_s = dice.choices(LENGTHS_S, (50, 25, 25))[0]
+                self.enqueue(dice.choice((*WAYS, "shared")), dice.choice(list(FORMS)), dice.uniform(0, longest_s))
                 sent += 1
-            if passed_s > (restarts + 1) * self.plan.every_s / len(WAYS):
+            if passed_s > (restarts + 1) * every_s / len(WAYS):
                 self._replace(WAYS[restarts % len(WAYS)])
                 restarts += 1
+            if passed_s > (masters + 1) * seconds / 3:
+                self._replace_master(masters)
+                masters += 1
             self.look()
 
     def _replace(self, way: str) -> None:
         """The worker of this way that works for the longest time, in the midst of short jobs."""
         for form in self._dice.choices(list(FORMS), (5, 5, 1), k=BURST):  # each process takes half a second to start
-            self.enqueue(f"{way}-{form}", 0.05)
+            self.enqueue(way, form, 0.05)
         time.sleep(self._dice.uniform(0, 0.1))
-        if old := next((one for one in self.workers if one.way == way and one.told is None and one.is_ready), None):
-            old.stop(whole_group=self._dice.random() < 0.25)
+        ready = (one for one in self.workers if one.way == way and one.told == float("inf"))
+        if old := next((one for one in ready if re.search("is ready|listens on", one.process.text)), None):
+            self.stop(old, whole_group=self._dice.random() < 0.25)
             self._start(way)
+
+    def _replace_master(self, which: int) -> None:
+        """By one of the other version."""
+        old = self._masters[which]
+        old.signal()
+        code = old.ends()
+        self.ends.append(Future())
+        self.ends[-1].set_result(f"master {which} ended with exit code {code}: {old.text[-1000:]}" if code else "")
+        self._masters[which] = self._master(-1 - which, self._urls[which].rpartition(":")[2])
+
+    def stop(self, worker: Worker, *, whole_group: bool = False) -> None:
+        """As a service manager does it: one process is told, or all of its group."""
+        if worker.process.has_ended:
+            text = worker.process.text[-1000:]
+            worker.process.close()
+            raise RuntimeError(f"worker {worker.way} {worker.number} ended without being told to: {text}")
+        worker.told = time.monotonic()
+        (os.killpg if whole_group else os.kill)(worker.process.pid, signal.SIGTERM)
+        self.ends.append(self._stops.submit(self._ended, worker))
+
+    def _ended(self, worker: Worker) -> str:
+        """What is wrong with its end."""
+        fault, left = "", [0]
+        try:
+            if code := worker.process.ends(GRACE_S + OVER_S):
+                fault = f"ended with exit code {code}"
+        except subprocess.TimeoutExpired:
+            fault = f"took more than {GRACE_S + OVER_S:g} s to end"
+            worker.process.kill()
+        until = time.monotonic() + ORPHANS_S
+        while (left := [pid for pid, number in self._alive() if number == worker.number]) and time.monotonic() < until:
+            time.sleep(TICK_S)
+        for pid in left:
+            fault = fault or f"left {len(left)} processes behind"
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return fault and f"worker {worker.way} {worker.number} {fault}: {worker.process.text[-1000:]}"
+
+    def _alive(self) -> Iterator[tuple[int, int]]:
+        """Each process of these workers that lives, and its worker's number. A process passes its variables on to all
+        that it starts, whatever group or session that makes for itself; one that is dead has none."""
+        for path in Path("/proc").glob("[0-9]*/environ"):
+            with suppress(OSError):
+                pairs = (pair.partition(b"=") for pair in path.read_bytes().split(b"\0"))
+                variables = {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
+                if variables.get(JOURNAL) == str(self._path):
+                    yield int(path.parent.name), int(variables[WORKER])
+
+    def look(self) -> None:
+        """Take in what functions have written down by now."""
+        now, alive = time.monotonic(), dict(self._alive())
+        *lines, self._rest = (self._rest + self._journal.read()).split(b"\n")
+        for line in map(json.loads, lines):
+            key = line["job"], line["attempt"], line["pid"]
+            if line["what"] == "begin":
+                self._open[key] = Run(line["attempt"], line["pid"], int(line["worker"]), line["at"], line["at"])
+                self.jobs[line["job"]].runs.append(self._open[key])
+            elif run := self._open.pop(key, None):
+                run.seen, run.how = line["at"], line["what"]
+        self._open = {key: run for key, run in self._open.items() if run.pid in alive}
+        for run in self._open.values():
+            run.seen = max(run.seen, now)
+        time.sleep(TICK_S)
 
     def finish(self) -> None:
         """Let all jobs end, then all workers."""
         self._wait(lambda: not sum(queue[state] for queue in jq.each("queues") for state in OPEN))
         for worker in self.workers:
-            if worker.told is None and not worker.process.has_ended:
-                worker.stop(whole_group=False)
-        self._wait(lambda: all(worker.over for worker in self.workers))
+            if worker.told == float("inf"):
+                self.stop(worker)
+        self._wait(lambda: all(ending.done() for ending in self.ends))
 
-    def _wait(self, fact: Callable[[], bool]) -> None:
+    def _wait(self, is_over: Callable[[], bool]) -> None:
         deadline = time.monotonic() + EMPTY_S
-        while not fact() and time.monotonic() < deadline:
+        while not is_over() and time.monotonic() < deadline:
             self.look()
-
-    def look(self) -> None:
-        now, alive = time.monotonic(), processes(self._path)
-        self.journal.look(now, alive)
-        for worker in self.workers:
-            if not worker.over:
-                worker.watch(now, alive, self.plan)
-        time.sleep(TICK_S)
 
     async def judge(self) -> list[str]:
         """All that is wrong."""
-        jobs: dict[str, Sent] = {one.job: one for one in self.jobs}
-        told = {worker.number: worker.told or math.inf for worker in self.workers}
-        for run in self.journal.runs:
-            run.is_late = run.seen > told[run.worker] + self.plan.grace_s - LATE_S
-            jobs.setdefault(run.job, Sent(run.number, run.job, "followers")).runs.append(run)
+        faults = [fault for ending in self.ends if (fault := ending.result())]
         async with connect(self.redis.url) as redis:
             engine = Engine(redis, NAMESPACE)
-            for job in jobs.values():
-                [job.document] = await engine.get([job.job])
-            faults = await audit_all(engine)
-        faults += [
-            f"job {job.number} ({job.queue}): {said}{job.story}" for job in jobs.values() for said in of_job(job)
-        ]
-        faults += [f"job {job.number} ({job.queue}): {said}{job.story}" for job, said in of_limit(jobs.values())]
-        followers = sorted(-job.number for job in jobs.values() if job.number < 0)
-        if followers != sorted(job.number for job in jobs.values() if job.follows):
-            faults.append(f"followers are not those that were sent, each once: {followers}")
-        return faults + [f"worker {one.way} {one.number}: {one.fault}" for one in self.workers if one.fault]
+            faults += await audit_all(engine)
+            for job, sent in self.jobs.items():
+                for run in sent.runs:
+                    run.is_late = run.seen > self.workers[run.worker].told + GRACE_S - LATE_S
+                [document] = await engine.get([job])
+                faults += [f"job {job}: {fault} {sent.runs[-16:]}" for fault in sent.faults(document)]
+        return faults
 
 
-def soak(plan: Plan) -> tuple[str, list[str]]:
+def soak(seconds: float, seed: int = 1, every_s: float = 5.0, rate: float = 4.0) -> tuple[str, list[str]]:
     """What happened, and what is wrong."""
     with ExitStack() as stack:
-        site = Soak(plan, stack)
-        site.restart()
+        site = Soak(stack, seed)
+        site.restart(seconds, every_s, rate)
         site.finish()
         faults = asyncio.run(site.judge())
-        calls = site.journal.runs
-        cut = sum(run.how != "whole" for run in calls)
-        return (
-            f"{len(site.jobs)} jobs, {len(calls)} calls, of which {cut} were cut or failed; {len(site.workers)} workers"
-        ), faults
+        runs = [run.how for sent in site.jobs.values() for run in sent.runs]
+        cut = len(runs) - runs.count("whole")
+        return f"{len(site.jobs)} jobs, {len(runs)} calls, {cut} cut or failed; {len(site.workers)} workers", faults
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=Plan.seconds, help="of restarts (default: %(default)g)")
-    parser.add_argument("--seed", type=int, default=Plan.seed, help="of jobs and restarts (default: %(default)s)")
-    parser.add_argument("--rate", type=float, default=Plan.rate, help="jobs a second (default: %(default)g)")
+    parser.add_argument("--seconds", type=float, default=120, help="of restarts (default: %(default)g)")
+    parser.add_argument("--seed", type=int, default=1, help="of jobs and restarts (default: %(default)s)")
+    parser.add_argument("--rate", type=float, default=4, help="jobs a second (default: %(default)g)")
     options = parser.parse_args()
-    shown, faults = soak(Plan(options.seconds, options.seed, rate=options.rate))
+    shown, faults = soak(options.seconds, options.seed, rate=options.rate)
     print(shown, *faults[:20], f"{len(faults)} faults" if faults else "Nothing is wrong.", sep="\n\n")
     return 1 if faults else 0
 

@@ -9,9 +9,8 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from typing import Any
 
-from jqmaster import JQ, FollowUp, JobStopped, current_job, progress
+from jqmaster import JQ, JobStopped, current_job, progress
 
 JOURNAL, WORKER = "ROLLING_JOURNAL", "ROLLING_WORKER"
 """The variable with the path of the file that is written to; and that with the worker's number."""
@@ -20,60 +19,46 @@ STEP_S = 0.1
 jq = JQ(retry_base=0.1, retry_cap=0.5, timeout=10)
 
 
-def note(what: str, number: int) -> None:
+def note(what: str) -> None:
     """One line, in one write, so that lines of several processes do not mix."""
     job = current_job.get()
-    where = {"pid": os.getpid(), "worker": int(os.environ[WORKER])}
-    line = {"what": what, "number": number, "job": job.id, "attempt": job.attempt, **where}
+    line = {"what": what, "job": job.id, "attempt": job.attempt, "pid": os.getpid(), "worker": os.environ[WORKER]}
     file = os.open(os.environ[JOURNAL], os.O_APPEND | os.O_WRONLY)
     os.write(file, json.dumps(line | {"at": time.monotonic()}).encode() + b"\n")
     os.close(file)
 
 
 @contextlib.contextmanager
-def noted(number: int, fails: int) -> Iterator[None]:
-    """Of one attempt: `begin`, and then `whole`, `cut` (its worker stops) or `raised`. The first `fails` are to."""
-    note("begin", number)
+def noted(fails: bool) -> Iterator[None]:
+    """Of one attempt: `begin`, and then `whole`, `cut` (its worker stops) or `raised`, as the first if `fails`."""
+    note("begin")
     try:
         yield
-        if current_job.get().retry_count < fails:
+        if fails and current_job.get().retry_count < 1:
             raise ValueError("as it was told")
     except (asyncio.CancelledError, JobStopped):
-        note("cut", number)
+        note("cut")
         raise
     except BaseException:
-        note("raised", number)
+        note("raised")
         raise
-    note("whole", number)
-
-
-def ending(number: int, follows: bool) -> Any:
-    return FollowUp(number, [follower.job(number)]) if follows else number
-
-
-@jq.job(queue="shared-coroutine")
-async def follower(number: int) -> int:
-    with noted(-number, 0):
-        await asyncio.sleep(STEP_S)
-    return number
+    note("whole")
 
 
 @jq.job
-async def coroutine(
-    number: int, seconds: float, *, customer: str = "", deaf: bool = False, fails: int = 0, follows: bool = False
-) -> Any:
+async def coroutine(seconds: float, deaf: bool = False, fails: bool = False) -> None:
     """A deaf one swallows its cancellation and goes on."""
-    with noted(number, fails):
+    with noted(fails):
         ends = time.monotonic() + seconds
         while (left_s := ends - time.monotonic()) > 0:
             with contextlib.suppress(*[asyncio.CancelledError] if deaf else []):
                 await asyncio.sleep(left_s)
-    return ending(number, follows)
 
 
-def work(number: int, seconds: float, deaf: bool, fails: int) -> None:
+@jq.job
+def thread(seconds: float, deaf: bool = False, fails: bool = False) -> None:
     """A deaf one never asks whether it should end."""
-    with noted(number, fails):
+    with noted(fails):
         ends = time.monotonic() + seconds
         while (left_s := ends - time.monotonic()) > 0:
             time.sleep(left_s if deaf else min(STEP_S, left_s))
@@ -81,20 +66,9 @@ def work(number: int, seconds: float, deaf: bool, fails: int) -> None:
                 progress(round(100 - 100 * left_s / seconds))
 
 
-@jq.job
-def thread(
-    number: int, seconds: float, *, customer: str = "", deaf: bool = False, fails: int = 0, follows: bool = False
-) -> Any:
-    work(number, seconds, deaf, fails)
-    return ending(number, follows)
-
-
 @jq.job(process=True)
-def process(
-    number: int, seconds: float, *, customer: str = "", deaf: bool = False, fails: int = 0, follows: bool = False
-) -> Any:
-    work(number, seconds, deaf, fails)
-    return ending(number, follows)
+def process(seconds: float, deaf: bool = False, fails: bool = False) -> None:
+    thread(seconds, deaf, fails)
 
 
 FORMS = {"coroutine": coroutine, "thread": thread, "process": process}

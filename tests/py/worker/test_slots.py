@@ -55,7 +55,7 @@ def test_a_thread_that_runs_on_keeps_its_slot(jq: JQ, caplog: pytest.LogCaptureF
         assert next_one.status() == "queued", "it could not start"
         go_on.set()
         assert next_one.result(timeout=60) == 1
-    assert "runs on in its thread, which is not free before it returns: 1 of 1" in caplog.text
+    assert "runs on, and its thread is not free before it returns: 1 of 1" in caplog.text
 
 
 @pytest.mark.parametrize("by", ["redis", "master"])

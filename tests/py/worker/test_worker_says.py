@@ -69,7 +69,7 @@ async def test_what_cannot_follow_is_a_failure(way: str, server: Server, own: En
             document = await until(own, job_id, "error")
             assert document["message"] and document["reason"] == "other", kind
         for job_id in beside:  # reported in the same calls
-            assert (await until(own, job_id, "done"))["attempt"] == 1
+            assert (await until(own, job_id, "done"))["retry_count"] == 0
     assert (await own.jobs({"name": "x"})).documents == []
 
 
@@ -165,4 +165,4 @@ async def test_word_of_an_earlier_attempt_stops_none_that_came_later(
             await own.redis.execute_command("SPUBLISH", channel, word)
         await eventually(lambda: "asked to stop" in caplog.text)
         go_on.set()
-        assert (await until(own, job_id, "done"))["attempt"] == 1
+        assert (await until(own, job_id, "done"))["retry_count"] == 0

@@ -7,8 +7,7 @@ that create keys of this API, and those of sessions, which browsers have instead
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from collections.abc import Mapping
 from typing import Any
 
 from jqmaster.engine import packform, secret
@@ -34,8 +33,8 @@ def is_closed(master: Master) -> bool:
     return master.keyring is not None and master.keyring.is_required
 
 
-def admit(master: Master, operation: Operation, scope: Scope) -> Identity:
-    """Who may do this. Raises 401, 403 and 429."""
+def admit(master: Master, operation: Operation, path: str, scope: Scope) -> Identity:
+    """Who may ask for an operation by this path. Raises 401, 403 and 429."""
     keyring = master.keyring
     if keyring is None or not keyring.is_required or operation.roles == (NO_ROLE,):
         return ANYBODY
@@ -44,7 +43,8 @@ def admit(master: Master, operation: Operation, scope: Scope) -> Identity:
     if wait_s > 0:
         raise _too_fast("rate limit exceeded for this key", wait_s)
     if needed := operation.lacking(who.roles):
-        raise HttpError(403, "FORBIDDEN", f"{operation.name} needs a key with the role {' or '.join(needed)}")
+        why = f"{scope['method']} {path} needs a key with the role {' or '.join(needed)}"
+        raise HttpError(403, "FORBIDDEN", why)
     return who
 
 
@@ -75,17 +75,6 @@ def _too_fast(message: str, wait_s: float) -> HttpError:
 
 def _unknown(message: str, asks: bytes) -> HttpError:
     return HttpError(401, "UNAUTHORIZED", message, more=((b"www-authenticate", asks),))
-
-
-async def while_known(
-    master: Master, who: Identity, stream: AsyncGenerator[bytes, None]
-) -> AsyncGenerator[bytes, None]:
-    """A stream that ends when the key it was asked for with is no longer good."""
-    async with aclosing(stream):
-        async for piece in stream:
-            if master.keyring is not None and who.key_id and not master.keyring.holds(who):
-                return
-            yield piece
 
 
 # -- handlers ---------------------------------------------------------------------------------------
@@ -181,6 +170,6 @@ async def _told(master: Master, identity: Identity, *, asks: bool, has_session: 
             "queues": queues,
             "asks": asks,
             "session": has_session,
-            "master": await master.info.document(master.engine),
+            "master": await master.about(),
         }
     )

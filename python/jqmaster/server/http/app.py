@@ -1,36 +1,257 @@
-"""The Quart application of a JQ master."""
+"""The HTTP API, an ASGI application: whose page sends a request, who it comes from, and how much it brings, by itself
+and beside all others. Bodies are read here, whole, once it is known whose they are and before a handler sees them.
+
+The pages of the user interface are Quart's, which costs about as much per request as everything else together.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import asyncio
+import contextlib
+import logging
+import re
+import time
+from collections.abc import Awaitable, Callable, Collection, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any
 
-from quart import Quart
-
-from jqmaster.server.http.entrance import MAX_CONTENT_LENGTH, Entrance, RequestBounds
-from jqmaster.server.http.ui import add_ui
+from jqmaster.server import logs, origin
+from jqmaster.server.http import routes, ui
+from jqmaster.server.http.access import admit, is_closed
+from jqmaster.server.http.calls import unless
+from jqmaster.server.http_error import HttpError, busy, draining
+from jqmaster.server.keyring import ANYBODY
 from jqmaster.server.master import Master
+from jqmaster.server.message import Reply, Request
+
+# What the server and its applications give each other (ASGI 3.0).
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Any]]
+Send = Callable[[Any], Awaitable[None]]
+
+MAX_CONTENT_LENGTH = 16 * 1024 * 1024
+# So much of each body is not counted: outcomes and signs of life come through, whoever sends how much else.
+SMALL = 16 * 1024
+REST_S = 2.0
+"""How long what is left of a refused request is read: a connection that is closed while more comes takes its answer
+from the client (RFC 9112, 9.6)."""
+_ORIGIN = re.compile(r"\A\w+://[^/]*")
+_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
+_ONLY_HTTPS = (b"strict-transport-security", b"max-age=31536000")
+_END = {"type": "http.response.body", "body": b"", "more_body": False}
 
 
-def create_app(
-    master: Master,
-    *,
-    max_content_length: int = MAX_CONTENT_LENGTH,
-    hosts: Collection[str] | None = None,
-    bounds: RequestBounds | None = None,
-    root_path: str = "",
-) -> Quart:
-    """The HTTP API over `master`, an ASGI application. It neither starts nor stops any of the master's parts.
+@dataclass
+class RequestBounds:
+    """What all requests of one master together may take. Who comes when there is no more is told so at once.
+    `most_bytes`: of all bodies, from their coming until their requests are answered. `body_s`: how long one may take
+    to come."""
+
+    most_bytes: int = 128 * 1024 * 1024
+    body_s: float = 60.0
+    bytes: int = 0
+    coming: set[asyncio.Timeout] = field(default_factory=set)
+    is_stopping: bool = False
+
+    def hurry(self, within_s: float) -> None:
+        """The server stops: what is not here by then is refused."""
+        self.is_stopping = True
+        self.body_s = within_s
+        for limit in self.coming:
+            limit.reschedule(asyncio.get_running_loop().time() + within_s)
+
+    @contextlib.asynccontextmanager
+    async def within(self, most_s: float) -> Any:
+        """A part of a request that may take so long to come. Raises TimeoutError."""
+        self.coming.add(limit := asyncio.timeout(most_s))
+        try:
+            async with limit:
+                yield
+        finally:
+            self.coming.discard(limit)
+
+
+class App:
+    """It neither starts nor stops any of the master's parts.
 
     Bodies over `max_content_length` bytes are refused with 413. `hosts` are the names it may be asked by, beside
-    addresses and localhost; None: any. `bounds`: of what all requests may take together. `root_path`: a proxy serves it
-    there, and may pass that on or not.
+    addresses and localhost; None: any. `root_path`: a proxy serves it there, and may pass that on or not.
     """
-    app = Quart("jqmaster", static_folder=None)
-    # Pages take no body, and a slow reader on a bad line is not an error of the server's.
-    app.config["MAX_CONTENT_LENGTH"] = 0
-    app.config["RESPONSE_TIMEOUT"] = None
-    app.url_map.merge_slashes = False
-    add_ui(app, root_path)
-    entrance = Entrance(app.asgi_app, master, bounds or RequestBounds(), max_content_length, hosts, root_path)
-    app.asgi_app = entrance  # type: ignore[method-assign, assignment]
-    return app
+
+    def __init__(
+        self, master: Master, *, max_content_length: int = MAX_CONTENT_LENGTH, hosts: Collection[str] | None = None,
+        bounds: RequestBounds | None = None, root_path: str = "",
+    ) -> None:  # fmt: skip
+        self.master = master
+        self.bounds = bounds or RequestBounds()
+        self.longest = max_content_length
+        self.pages: Callable[[Any, Receive, Send], Awaitable[None]] = ui.pages(root_path)
+        self._hosts = None if hosts is None else frozenset(hosts)
+        self._root_path = root_path
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection's request."""
+        if scope["type"] != "http":
+            await self.pages(scope, receive, send)
+            return
+        if raw := scope.get("raw_path"):
+            # The path as it was sent: in a decoded one, a queue named `a/b` looks like two segments. Of a whole URL, as
+            # proxies are asked for, the path counts.
+            scope["path"] = _ORIGIN.sub("", raw.decode("latin-1")) or "/"
+        if self._root_path and f"{scope['path']}/".startswith(f"{self._root_path}/"):
+            scope["path"] = scope["path"][len(self._root_path) :] or "/"
+        exchange = _Exchange(self, scope, receive, send)
+        try:
+            await exchange.serve()
+        finally:
+            self.bounds.bytes -= exchange.counted
+
+    def refuse_foreign(self, request: Request, *, reads: bool) -> None:
+        """Raise 403 for what a page of another site makes a browser send, unless it changes nothing."""
+        if (name := origin.unknown_name(request.headers, self._hosts)) is not None:
+            why = f"this master does not answer to {name!a}: start it with --allowed-hosts for that"
+            raise HttpError(403, "FORBIDDEN", why)
+        if not reads and origin.is_foreign(request.headers):
+            raise HttpError(403, "FORBIDDEN", "cross-origin request refused")
+
+
+class _Exchange:
+    """One request, and its answer, which is counted, logged, and has an id. `counted`: bytes of its body so far, beside
+    what is small."""
+
+    def __init__(self, app: App, scope: Scope, receive: Receive, send: Send) -> None:
+        self._app = app
+        self._master = app.master
+        self._bounds = app.bounds
+        self._scope, self._receive, self._send = scope, receive, send
+        self._route, params = routes.find(scope["method"], scope["path"])
+        self._request = Request(scope, dict(scope["headers"]), params)
+        self._started = time.perf_counter()
+        self.counted = 0
+
+    async def serve(self) -> None:
+        master, route, request, method = self._master, self._route, self._request, self._scope["method"]
+        try:
+            reads = route.reads if route is not None else method in ("GET", "HEAD", "OPTIONS")
+            self._app.refuse_foreign(request, reads=reads)
+            if route is None and method in ("GET", "HEAD") and ui.is_page(self._scope["path"]):
+                await self._app.pages(self._scope, self._receive, self._pass_on)
+                return
+            if route is None:
+                raise routes.nowhere(method, self._scope["path"])
+            request.who = admit(master, route.operation, route.path, self._scope)
+            # Where keys are asked for, what anybody may send (a key to log in with) is small.
+            is_strange = is_closed(master) and request.who is ANYBODY
+            body = await self._read(min(self._app.longest, SMALL) if is_strange else self._app.longest)
+        except HttpError as error:
+            reply = routes.refusal(request, error)
+            await (self._answer_and_close if routes.has_body(self._scope["headers"]) else self._answer)(reply)
+            return
+        if body is None:
+            return
+        request.body = body
+        self._started = time.perf_counter()  # not how long a client took to send it
+        responding = routes.respond(master, route, request)
+        if route.may_wait and b"timeout" in (body if "/call" not in route.path else self._scope["query_string"]):
+            reply = await unless(self._receive(), responding)
+        else:
+            reply = await responding
+        if reply is not None:  # or the client has left
+            await self._answer(reply)
+
+    # -- the body ---------------------------------------------------------------------------------
+
+    async def _read(self, longest: int) -> bytes | None:
+        """All of it; None when the client left before the end. Raises 408, 413 and 503."""
+        headers = self._request.headers
+        if not routes.has_body(headers.items()):
+            return await self._read_chunks(longest)
+        length = headers.get(b"content-length", b"")
+        if length.isdigit() and int(length) > longest:
+            raise _too_large(longest)
+        try:
+            async with self._bounds.within(self._bounds.body_s):
+                return await self._read_chunks(longest)
+        except TimeoutError:
+            if self._bounds.is_stopping:
+                raise draining() from None
+            message = f"the request's body did not arrive within {self._bounds.body_s:g} s"
+            raise HttpError(408, "TIMEOUT", message) from None
+
+    async def _read_chunks(self, longest: int) -> bytes | None:
+        chunks: list[bytes] = []
+        size = 0
+        while True:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                return None
+            if chunk := message.get("body", b""):
+                size += len(chunk)
+                chunks.append(chunk)
+                if size > longest:
+                    raise _too_large(longest)
+                if (more := size - SMALL - self.counted) > 0:
+                    if self._bounds.bytes + more > self._bounds.most_bytes:
+                        raise busy("as many bytes of requests as it takes")
+                    self._bounds.bytes += more
+                    self.counted += more
+            if not message.get("more_body", False):
+                return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+    async def _read_rest(self) -> None:
+        while (await self._receive()).get("more_body"):
+            pass
+
+    # -- the answer -------------------------------------------------------------------------------
+
+    async def _answer(self, reply: Reply) -> None:
+        await self._begin(reply)
+        await self._send(_END if self._scope["method"] == "HEAD" else {**_END, "body": reply.body})
+
+    async def _answer_and_close(self, reply: Reply) -> None:
+        """Answer a request whose body has not been read to its end."""
+        # It goes on reading to the very end: the server waits for room for what comes, also while this sends.
+        rest = asyncio.create_task(self._read_rest())
+        try:
+            await self._begin(reply, (b"connection", b"close"))
+            await self._send({**_END, "body": reply.body, "more_body": True})
+            with contextlib.suppress(TimeoutError):
+                async with self._bounds.within(0 if self._bounds.is_stopping else REST_S):
+                    await asyncio.wait((rest,))
+            await self._send(_END)
+        finally:
+            rest.cancel()
+
+    async def _begin(self, reply: Reply, *more: tuple[bytes, bytes]) -> None:
+        headers = [*reply.headers, *more, *self._note(reply.status)]
+        await self._send({"type": "http.response.start", "status": reply.status, "headers": headers})
+
+    async def _pass_on(self, message: Any) -> None:
+        """Send what a page answers, its head with what all answers have."""
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message["headers"], *self._note(message["status"])]}
+        await self._send(message)
+
+    def _note(self, status: int) -> list[tuple[bytes, bytes]]:
+        """Count and log the answer; its further headers."""
+        request, route, scope = self._request, self._route, self._scope
+        seconds = time.perf_counter() - self._started
+        # Anything can be sent as a method, and each would be a series of its own.
+        method = route.method if route else scope["method"] if scope["method"] in _METHODS else "OTHER"
+        self._master.meters.request(method, route.path if route else "", status, seconds)
+        request_id = logs.request_id(request.headers.get(b"x-request-id"))
+        if logs.request_log.isEnabledFor(logging.INFO):
+            worker = request.headers.get(b"worker-id")
+            pairs = {
+                "id": request_id.decode("ascii"), "method": scope["method"], "path": scope["path"], "status": status,
+                "ms": round(seconds * 1000, 3),
+                "worker": None if worker is None else worker.decode("utf-8", "replace"),
+                "key": request.who.key_id, "who": request.who.name if request.who.key_id else None,
+            }  # fmt: skip
+            logs.request_log.info(logs.Fields("request", pairs))
+        is_https = scope["scheme"] == "https" or request.headers.get(b"x-forwarded-proto") == b"https"
+        return [(b"x-request-id", request_id), *((_ONLY_HTTPS,) if is_https else ())]
+
+
+def _too_large(longest: int) -> HttpError:
+    return HttpError(413, "TOOLARGE", f"the body is larger than this server takes ({longest} bytes)")

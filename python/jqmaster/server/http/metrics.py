@@ -126,7 +126,7 @@ async def _of_namespace(master: Master) -> list[Metric]:
         *_of_constraints(await _list(engine.constraints, _MOST_LISTED, busiest=0)),
         *_of_schedules(await _list(engine.schedules, _MOST_LISTED)),
         *_of_each("mark", "text", reversed((await engine.marks(count=_MOST_MARKS)).documents)),
-        *_of_workers((await engine.workers(count=_MOST)).documents),
+        *_of_workers((await engine.workers(count=_MOST)).documents, running.documents),
         _of_running(running.documents, seconds),
         _family(GaugeMetricFamily, "alerts", text, ("kind", "level"), counts.items()),
         *_of_commands(await _commands(master)),
@@ -197,7 +197,7 @@ def _of_schedules(schedules: Sequence[Document]) -> Iterator[Metric]:
     yield from _of_each("schedule", "id", ({"paused": False, **schedule} for schedule in schedules))
 
 
-def _of_workers(workers: Sequence[Document]) -> Iterator[Metric]:
+def _of_workers(workers: Sequence[Document], running: Sequence[Document]) -> Iterator[Metric]:
     counts = Counter(dict.fromkeys(_WORKER_STATES, 0))
     counts.update(worker["state"] for worker in workers if worker["state"] != "gone")
     text = "Workers that are registered, or pull and announce themselves, by state."
@@ -205,8 +205,10 @@ def _of_workers(workers: Sequence[Document]) -> Iterator[Metric]:
     yield _family(GaugeMetricFamily, "workers", text, ("state",), states)
     # Who never said where it runs did not say either how many it takes: one is not the number then.
     known = [worker for worker in workers if worker["state"] != "gone" and (worker.get("url") or worker.get("host"))]
-    slots, taken = (sum(worker[what] or 0 for worker in known) for what in ("max_jobs", "held"))
-    yield _gauge("worker_slots", "Jobs that workers may hold.", slots)
+    yield _gauge("worker_slots", "Jobs that workers may hold.", sum(worker["max_jobs"] or 0 for worker in known))
+    # What a worker announced that pulls is up to a minute old.
+    held = Counter(job.get("worker_id") for job in running)
+    taken = sum(max(worker["held"], held[worker["id"]]) for worker in known)
     yield _gauge("worker_slots_taken", "Those of them that are.", taken)
 
 

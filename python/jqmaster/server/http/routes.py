@@ -14,31 +14,26 @@ from jqmaster.manifest import contract
 from jqmaster.manifest.contract import Operation
 from jqmaster.manifest.manifest import operations
 from jqmaster.server import jsonform
-from jqmaster.server.http import about, access, copying, following, metrics
+from jqmaster.server.http import about, access, following, metrics
 from jqmaster.server.http.calls import Call
 from jqmaster.server.http.own import Handler
 from jqmaster.server.http.translate import Translation, no_such_job
-from jqmaster.server.http_error import HttpError, busy, from_engine, internal, invalid
+from jqmaster.server.http_error import HttpError, from_engine, internal, invalid
 from jqmaster.server.master import Master
-from jqmaster.server.message import JSON, Reply, Request, body_type, error_type, read_query, reply_type, sent_type
+from jqmaster.server.message import JSON, Reply, Request, media_type, read_query, reply_type
 
-# The first read begins a result's time; of a job that is followed or waited for more is published.
-_WRITING = ("result", "job_events", "poll_job")
-# For servers in between, which should pass each piece on at once.
-_UNBUFFERED = (b"cache-control", b"no-store")
+# The first read begins a result's time; of a job that is waited for more is published.
+_WRITING = ("result", "poll_job")
 # Of what a browser may show, or keep. Programs that take MessagePack do neither.
-_FOR_BROWSERS = (_UNBUFFERED, (b"x-content-type-options", b"nosniff"))
+_FOR_BROWSERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 logger = logging.getLogger("jqmaster.http")
 
 OWN = (
     access.who, access.log_in, access.log_out, access.create_key, following.enqueue_one, following.get_job,
-    following.poll_job, following.job_events, copying.export,
-    copying.import_records, about.alive, about.health, metrics.metrics, about.openapi, about.worker_openapi,
+    following.poll_job, about.alive, about.health, about.openapi, about.worker_openapi,
+    metrics.metrics,
 )  # fmt: skip
 """Requests that are more than one call of a script, or none."""
-STREAMS = ("events", "records")
-ONE_TYPE = (*STREAMS, "yaml", "metrics")
-"""Replies of which the client does not choose the type."""
 
 
 class Route:
@@ -52,10 +47,7 @@ class Route:
         is_call = isinstance(handler, Call)
         _, body = operation.stand(route)
         # Whether its content type is checked and JSON is turned into MessagePack; else a body is ignored.
-        self.takes_body = is_call or any(one.type != "records" for one in body)
-        reply = operation.replies[0].type
-        self.negotiates = is_call or reply not in ONE_TYPE
-        self.goes_on = not is_call and reply in STREAMS
+        self.takes_body = is_call or bool(body)
         # Nobody must be given jobs who has gone away while they waited.
         self.may_wait = operation.name == "pick"
         # Whether a browser may send it for a page of another site.
@@ -121,21 +113,19 @@ def nowhere(method: str, path: str) -> HttpError:
 async def respond(master: Master, route: Route, request: Request) -> Reply:
     """Answer a request of somebody who may ask for what it asks for. Raises nothing but cancellation."""
     accept, of_body = request.headers.get(b"accept"), request.headers.get(b"content-type")
-    sent = sent_type(of_body, bool(request.body))
-    content_type = sent or JSON
+    content_type = reply_type(accept, of_body, bool(request.body))
     try:
-        # The content types come first: a request that cannot be read or answered must not change anything.
         if route.takes_body and request.body:
-            sent = body_type(of_body)
-        content_type = (reply_type if route.negotiates else error_type)(accept, sent)
-        if route.takes_body and request.body and sent == JSON:
-            request.body = jsonform.to_msgpack(request.body)
+            sent = media_type(of_body)
+            if sent is None:
+                why = f"content-type: expected {MSGPACK} or {JSON} (UTF-8)"
+                raise HttpError(415, "UNSUPPORTED", why, "content-type")
+            if sent == JSON:
+                request.body = jsonform.to_msgpack(request.body)
         if query := request.scope["query_string"]:
             request.query = read_query(query, route.query)
         if request.params:
             request.params = {name: _decoded(name, value) for name, value in request.params.items()}
-        if route.goes_on and master.streams >= master.most_streams:
-            raise busy(f"{master.streams} streams")
         try:
             if request.who.queues is not None and not route.is_free:
                 raise HttpError(403, "FORBIDDEN", "this key is bound to queues: this concerns all of them")
@@ -144,8 +134,6 @@ async def respond(master: Master, route: Route, request: Request) -> Reply:
             if route.path.startswith("/job/{id}") and error.code == "INVALID" and error.path in ("id", "ids[0]"):
                 raise no_such_job(request.params["id"]) from None  # what is no id is of no job
             raise from_engine(error, request.rename(error.path) if error.path else None) from error
-        if reply.stream is not None and request.who.key_id:
-            reply.stream = access.while_known(master, request.who, reply.stream)
         return on_wire(reply, content_type)
     except HttpError as error:
         if error.status >= 500:
@@ -166,9 +154,7 @@ def _decoded(name: str, value: str) -> str:
 def on_wire(reply: Reply, content_type: str) -> Reply:
     """A reply as it goes out, with all that its headers say of it."""
     headers: list[tuple[bytes, bytes]] = []
-    if reply.stream is not None:
-        headers = [(b"content-type", (reply.content_type or MSGPACK).encode("ascii")), _UNBUFFERED]
-    elif reply.status != 204:
+    if reply.status != 204:
         if not reply.content_type and content_type == JSON:
             reply.body = jsonform.to_json(reply.body)
         kind = reply.content_type or content_type
@@ -186,8 +172,8 @@ def failure(error: HttpError, content_type: str) -> Reply:
 
 def refusal(request: Request, error: HttpError) -> Reply:
     """The answer for an error met before the request was read."""
-    sent = sent_type(request.headers.get(b"content-type"), has_body(request.scope["headers"]))
-    return failure(error, error_type(request.headers.get(b"accept"), sent))
+    has_more = has_body(request.scope["headers"])
+    return failure(error, reply_type(request.headers.get(b"accept"), request.headers.get(b"content-type"), has_more))
 
 
 def has_body(headers: Iterable[tuple[bytes, bytes]]) -> bool:

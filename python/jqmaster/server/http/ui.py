@@ -56,9 +56,13 @@ class _File:
     content_type: str
 
 
-def add_ui(app: Quart, root_path: str = "") -> None:
-    """Serve the UI; `/` leads to it. `root_path`: where browsers ask for it, unless a proxy says it
+def pages(root_path: str = "") -> Quart:
+    """The UI; `/` leads to it. `root_path`: where browsers ask for it, unless a proxy says it
     (`X-Forwarded-Prefix`)."""
+    app = Quart("jqmaster", static_folder=None)
+    # Pages take no body, and a slow reader on a bad line is not an error of the server's.
+    app.config.update(MAX_CONTENT_LENGTH=0, RESPONSE_TIMEOUT=None)
+    app.url_map.merge_slashes = False
 
     def prefix() -> str:
         said = request.headers.get("x-forwarded-prefix", "").rstrip("/")
@@ -78,6 +82,7 @@ def add_ui(app: Quart, root_path: str = "") -> None:
 
     for path, view in (("/", to_ui), ("/ui", to_ui), ("/ui/", page), ("/ui/<path:rest>", page)):
         app.add_url_rule(path, endpoint=f"ui {path}", view_func=view, methods=["GET"], provide_automatic_options=False)
+    return app
 
 
 @cache

@@ -80,7 +80,7 @@ export const FIELDS = [
       ['latest', 'this one runs last'],
     ],
   },
-  { name: 'depends', label: 'Waits for the jobs', kind: 'jobs', type: 'list', hint: 'Ids, with commas between.' },
+  { name: 'depends', label: 'Waits for the jobs', kind: 'names', type: 'list', hint: 'Ids, with commas between.' },
   {
     name: 'if_failed',
     label: 'If one of them fails',
@@ -119,7 +119,7 @@ export const FIELDS = [
   {
     name: 'notify',
     label: 'Tell of its end',
-    kind: 'url',
+    kind: 'name',
     hint: 'A URL that gets a POST, http or https.',
     again: true,
   },

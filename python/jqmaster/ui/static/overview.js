@@ -24,18 +24,18 @@ async function atWork(signal) {
   return workers.filter(({ state }) => state !== 'gone');
 }
 
-function Staff() {
+// What is held is counted by queue: what workers that pull announced is a minute old, and some announce nothing.
+function Staff({ running }) {
   const { data: workers } = useData(atWork, { ms: 5000 });
   if (!workers) return null;
-  const slots = workers.filter(({ url, host }) => url || host);
-  const held = sumOver(slots, (worker) => worker.held);
-  const most = sumOver(slots, (worker) => worker.max_jobs);
+  const known = workers.filter(({ url, host }) => url || host);
+  const slots = sumOver(known, (worker) => worker.max_jobs);
   const lost = workers.filter(({ state }) => state === 'unreachable').length;
   return html`<${Tile} name="Workers" to="/workers" value=${count(workers.length)}>${
-    lost ? `${count(lost)} unreachable` : `${jobs(sumOver(workers, (worker) => worker.held))} held`
+    lost ? `${count(lost)} unreachable` : `${jobs(running)} held`
   }<//>
-    <${Tile} name="Slots in use" to="/workers" value=${most ? percent(held / most) : '–'}>${
-      most ? `${count(held)} of ${count(most)}` : 'none is known'
+    <${Tile} name="Slots in use" to="/workers" value=${slots ? percent(Math.min(1, running / slots)) : '–'}>${
+      slots ? `${count(running)} held, ${count(slots)} known` : 'none is known'
     }<//>`;
 }
 
@@ -64,7 +64,7 @@ function Tiles({ data: { queues, more } }) {
     <${Tile} name="Retrying" kind="retrying" to="/jobs?status=retrying" value=${sum('retrying')}>failed, will run again<//>
     <${Tile} name="Scheduled" kind="scheduled" to="/jobs?status=scheduled" value=${sum('scheduled')}>for later<//>
     <${Tile} name="Blocked" kind="blocked" to="/jobs?status=blocked" value=${sum('blocked')}>by other jobs<//>
-    ${boundTo() ? null : html`<${Staff} />`}
+    ${boundTo() ? null : html`<${Staff} running=${sumOver(queues, (queue) => queue.running)} />`}
   </div>`;
 }
 

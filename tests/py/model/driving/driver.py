@@ -252,6 +252,10 @@ class Driver(Labels, Checks):
         score = self.redis.send("ZSCORE", f"{self.namespace}:wake:{channel}", "1")
         return None if score is None else float(score)
 
+    def holders(self, unique):
+        """The ids of the jobs whose a unique key is."""
+        return (self.redis.send("GET", f"{self.namespace}:unique:{unique}") or b"").decode().split()
+
     def is_asleep(self, who, channel):
         return self.redis.send("ZSCORE", f"{self.namespace}:asleep:{channel}", who) is not None
 

@@ -2,8 +2,7 @@
 schedules, statistics, events, requests to workers, settings of queues, keys of the API, webhooks. Few keys, tags and
 groups: they collide."""
 
-from kinds import KINDS
-
+from jqmaster.manifest.types import PLAIN
 from model.cron import ZONES
 from model.life import PASSED
 from model.matcher import pack as pack_matcher
@@ -26,6 +25,9 @@ MATCHERS = [
     {"any": [{"queue": "a"}, {"argument.to.k.1": 2}]},
 ]  # fmt: skip
 STATES = ["queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled", "skipped"]
+
+# Of fields that mean nothing to the engine, by type.
+VALUES = {"map<text>": ({"tenant": "é"}, {"traceparent": "00-ab", "empty": ""}), "name": ("x", "é y")}
 
 # What a sequence may use, and how often each operation comes then.
 FEATURES = {
@@ -91,7 +93,7 @@ class MoreGenerator:
             "max_lapses": ("limits", 0.3, (0, 1, 3, 2**31 - 1)), "track": ("events", 0.15, (True, True, True, False)),
         }  # fmt: skip
         of_features = {name: more for name, (feature, *more) in some.items() if feature in self.features}
-        passed = {name: (0.1, KINDS[field.kind].good) for name, field in PASSED.items()}
+        passed = {name: (0.1, VALUES.get(field.type) or (PLAIN[field.type].example,)) for name, field in PASSED.items()}
         spec |= self.some_of(of_features | passed)
         if self.features & {"finding", "following"} and self.chance(0.3):
             spec["tags"] = self.tags_of_job()

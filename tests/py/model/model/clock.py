@@ -61,6 +61,9 @@ class Clock(Part):
         """Does what is due; when the engine left some of it, exactly as far as the engine got."""
         before = self.schedules.before_sweep()
         self.expired = 0
+        for job in list(self.jobs.values()):
+            if self.ends_early(job) and not (left_some and not self.moved(job)):
+                self.do_due(job)
         self.drop_dead_workers(left_some)
         self.end_rests(left_some)
         again = True
@@ -91,6 +94,15 @@ class Clock(Part):
                 doc = left_some and self.engine.look_at_worker(worker.id)
                 if not doc or doc["state"] != worker.resting:
                     worker.resting = None
+
+    def ends_early(self, job):
+        """In a late sweep jobs end queue by queue and state by state: which of a key's jobs ends last, the engine says,
+        as the key is then kept for that one, or is free."""
+        key = self.arrival.keys.get(job.unique)
+        if not key or len(key.ids) < 2 or not self.is_due(job):
+            return False
+        holders = self.engine.holders(job.unique)
+        return job.id not in holders if holders else job.unique_for is not None
 
     def may_be_due(self, job):
         return self.links.may_be_due(job) if job.status == "blocked" else self.is_due(job)

@@ -1,0 +1,217 @@
+"""A connection to Redis that asks its endpoint where to connect to, and tells it what it met. It has the methods that
+redis-py's asynchronous client wants of one."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import hiredis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import (
+    AuthenticationError,
+    NoPermissionError,
+    NoScriptError,
+    OutOfMemoryError,
+    RedisError,
+    ResponseError,
+)
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+from jqmaster.connection import plainly
+from jqmaster.connection.stream import Stream, opened
+
+REPLY_S = 1.0  # nothing heard for longer: the connection is probed
+GRACE_S = 0.2  # for a reply that came before the probe's, and has not been read
+FRESH_S = 0.5  # one that was heard since is not asked whether it is still open
+_SLOWEST_BYTES_PER_S = 100_000  # a command that is sent so slowly is still under way
+_LARGE = 32_768  # bytes that a socket takes at once, or nearly
+_KINDS: dict[str, type[ResponseError]] = {
+    "NOPERM": NoPermissionError,
+    "NOSCRIPT": NoScriptError,
+    "OOM": OutOfMemoryError,
+}
+
+
+def _problem(text: str) -> RedisError:
+    """What an error reply stands for. Its text is that of Redis, with the code."""
+    if text.startswith(("NOAUTH", "WRONGPASS", "ERR AUTH")):
+        return AuthenticationError(text.removeprefix("ERR "))
+    if text == "ERR max number of clients reached":
+        return RedisConnectionError(text)
+    return _KINDS.get(text.partition(" ")[0], ResponseError)(text.removeprefix("ERR "))
+
+
+class RedisConnection:
+    """For one call at a time. All raise RedisError, and TimeoutError when a plain call's time is up."""
+
+    retry = Retry(NoBackoff(), 0)
+    db = 0
+
+    def __init__(self, endpoint: Any) -> None:
+        """`endpoint`: an `Endpoint`."""
+        self.endpoint = endpoint
+        self.generation = endpoint.generation
+        self.reply_s = REPLY_S  # how long a reply may rightly take
+        self.is_line = False  # for what blocks or listens
+        self._sending_s = 0.0  # how long what was sent last may take on its way
+        self._heard_at = -math.inf
+        self._stream: Stream | None = None
+        self._reader: Any = None
+
+    async def ready(self) -> None:
+        """Connect it, if it is not connected to where its endpoint is; and anew when Redis has closed it."""
+        stream = self._stream
+        if stream is not None:
+            is_open = not stream.has_ended and (time.monotonic() - self._heard_at < FRESH_S or stream.is_open())
+            if is_open and self.generation == self.endpoint.generation:
+                return
+            self.cut()
+        try:
+            await self._connect()
+        except BaseException:
+            self.cut()
+            raise
+
+    async def _connect(self) -> None:
+        endpoint = self.endpoint
+        place = await endpoint.address()  # which has a limit of its own
+        self.generation = endpoint.generation
+        try:
+            async with plainly.within(endpoint.connect_s):
+                self._stream = await opened(place, endpoint.login.context)
+                self._reader = hiredis.Reader(replyError=_problem)
+                await self._greet()
+        except TimeoutError as problem:
+            refused: RedisError = RedisTimeoutError(f"timeout connecting to {endpoint}")
+            endpoint.unreachable(self, problem)
+            raise refused from problem
+        except OSError as problem:
+            refused = RedisConnectionError(f"no connection to {endpoint}: {problem.strerror or problem}")
+            endpoint.unreachable(self, problem)
+            raise refused from problem
+        except RedisError as problem:
+            endpoint.unreachable(self, problem)
+            raise
+
+    async def _greet(self) -> None:
+        login = self.endpoint.login
+        commands: list[tuple[str, ...]] = []
+        if login.username or login.password:
+            commands.append(("AUTH", *filter(None, [login.username]), login.password or ""))
+        if login.name:
+            commands.append(("CLIENT", "SETNAME", login.name))
+        if commands:
+            await self.send_packed_command(self.pack_commands(commands))
+        for _ in commands:
+            await self.read_response()
+
+    def cut(self) -> None:
+        """Close it: who uses it gets an error at once."""
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+
+    async def disconnect(self, *_: Any, **_more: Any) -> None:
+        self.cut()
+
+    # -- commands ---------------------------------------------------------------------------------
+
+    def pack_commands(self, commands: Iterable[Any]) -> bytes:
+        """Of redis-py's commands some are named by two words."""
+        packed = (hiredis.pack_command((*str(name).split(" "), *rest)) for name, *rest in commands)
+        return b"".join(packed)
+
+    async def send_command(self, *command: Any) -> None:
+        await self.send_packed_command(self.pack_commands([command]))
+
+    async def send_packed_command(self, packed: bytes) -> None:
+        if self._stream is None or (self.is_line and self.generation != self.endpoint.generation):
+            raise RedisConnectionError("the server was left")
+        self._sending_s = 0.0 if len(packed) <= _LARGE else len(packed) / _SLOWEST_BYTES_PER_S
+        try:
+            await self._stream.send(packed, REPLY_S + self._sending_s)
+        except BaseException as problem:
+            self.cut()
+            if isinstance(problem, OSError):
+                plainly.left_s()
+                raise RedisConnectionError(f"the connection was lost: {problem}") from problem
+            raise
+
+    async def read_response(self, *, within_s: float | None = None, **_: Any) -> Any:
+        """The next reply. With `within_s` None stands for none within so long. Without, a late one is waited for while
+        the connection lives."""
+        try:
+            reply = self._reader.gets()
+            while reply is False:
+                piece = await self._receive(self.reply_s + self._sending_s if within_s is None else within_s)
+                if piece is None and within_s is not None:
+                    return None
+                self._heard(await self._late() if piece is None else piece)
+                reply = self._reader.gets()
+            if isinstance(reply, RedisConnectionError):
+                raise reply
+        except BaseException as problem:
+            self.cut()
+            if isinstance(problem, OSError) and not isinstance(problem, TimeoutError):
+                raise RedisConnectionError(f"the connection was lost: {problem}") from problem
+            raise
+        if isinstance(reply, ResponseError):
+            self.endpoint.refused(self, reply)
+            raise reply
+        return reply
+
+    async def blocking(self, block_s: float, *command: Any) -> Any:
+        """The reply to a command that may block for so long. A small one goes ahead: it is held back as the
+        other would be, and else answered at once, so that the time of the other begins when Redis begins
+        with it, however long a pause was."""
+        self.reply_s = REPLY_S
+        await self.send_packed_command(self.pack_commands([self.endpoint.small, command]))
+        with contextlib.suppress(NoPermissionError):
+            await self.read_response()
+        self.reply_s = block_s + REPLY_S
+        return await self.read_response()
+
+    async def heard(self, silent_s: float, *, pings: bool = True) -> Any:
+        """What comes on a line that listens, None when nothing does for so long; then Redis is asked for a sign of
+        life, and probed as for any other reply."""
+        message = await self.read_response(within_s=silent_s)
+        if message is None and pings:
+            await self.send_command("PING")
+            try:
+                return await self.read_response()
+            except NoPermissionError as problem:  # a sign of life, too
+                if "'ping'" not in str(problem):
+                    raise
+        return message
+
+    # -- parts ------------------------------------------------------------------------------------
+
+    async def _receive(self, within_s: float) -> bytes | None:
+        if self._stream is None:
+            raise RedisConnectionError("the server was left")
+        return await self._stream.receive(within_s)
+
+    def _heard(self, piece: bytes) -> None:
+        if not piece:
+            raise RedisConnectionError("the connection was closed by the server")
+        self._heard_at = time.monotonic()
+        self._reader.feed(piece)
+
+    async def _late(self) -> bytes:
+        """What comes although nothing did for long. A slow Redis is never taken for a dead connection."""
+        silent_s = self.reply_s + self._sending_s
+        while True:
+            is_dead = await self.endpoint.is_served(time.monotonic() - silent_s)
+            silent_s = GRACE_S if is_dead else REPLY_S
+            piece = await self._receive(silent_s)
+            if piece is not None:
+                return piece
+            if is_dead:
+                self.endpoint.lost(self)
+                raise RedisConnectionError("no answer on this connection")

@@ -1,0 +1,194 @@
+"""Bytes to a server and back: over a socket that blocks in plain calls (`plainly`), by asyncio on an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import selectors
+import socket
+import ssl
+from typing import Any
+
+from jqmaster.connection import plainly
+from jqmaster.connection.url import Address
+
+_PIECE = 1 << 16
+
+
+class Stream:
+    """One connection. All raise OSError, and TimeoutError when a plain call's time is up."""
+
+    has_ended = False
+    """Whether its end was seen already."""
+
+    async def send(self, data: bytes, within_s: float = math.inf) -> None:
+        raise NotImplementedError
+
+    async def receive(self, within_s: float = math.inf) -> bytes | None:
+        """Some bytes; none at all (`b""`) when the other side has closed it, None when nothing comes within so long,
+        and nothing goes out."""
+        raise NotImplementedError
+
+    def is_open(self) -> bool:
+        """Whether it can be used again: the other side has not closed it, nor sent what nobody asked for."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """At once; who waits for it gets `b""` or OSError."""
+        raise NotImplementedError
+
+
+async def opened(place: Address | str, context: ssl.SSLContext | None = None) -> Stream:
+    """A connection to a host and port, or to the path of a unix socket. Raises OSError."""
+    if plainly.is_plain():
+        return _Socket(_connected(place, context))
+    loop = asyncio.get_running_loop()
+    if isinstance(place, str):
+        return (await loop.create_unix_connection(_Flow, place))[1]
+    transport, flow = await loop.create_connection(_Flow, *place, ssl=context)
+    transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    return flow
+
+
+def _connected(place: Address | str, context: ssl.SSLContext | None) -> socket.socket:
+    within_s = min(plainly.left_s(), 1e6)
+    if isinstance(place, str):
+        connected = socket.socket(socket.AF_UNIX)
+        connected.settimeout(within_s)
+    else:
+        connected = socket.create_connection(place, within_s)
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    try:
+        if isinstance(place, str):
+            connected.connect(place)
+        elif context is not None:
+            return context.wrap_socket(connected, server_hostname=place[0])
+    except BaseException:
+        connected.close()
+        raise
+    return connected
+
+
+class _Socket(Stream):
+    def __init__(self, connected: socket.socket) -> None:
+        self._socket = connected
+        self._within_s = -1.0
+
+    def _bound(self, within_s: float) -> None:
+        within_s = min(within_s, plainly.left_s(), 1e6)
+        if within_s != self._within_s:  # a call of the system
+            self._socket.settimeout(within_s)
+            self._within_s = within_s
+
+    async def send(self, data: bytes, within_s: float = math.inf) -> None:
+        self._bound(within_s)
+        self._socket.sendall(data)
+
+    async def receive(self, within_s: float = math.inf) -> bytes | None:
+        self._bound(within_s)
+        try:
+            return self._socket.recv(_PIECE)
+        except TimeoutError:
+            plainly.left_s()
+            return None
+
+    def is_open(self) -> bool:
+        return not _is_readable(self._socket)
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+class _Flow(Stream, asyncio.Protocol):
+    """By a protocol: asyncio's streams cost twice as much."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._came: list[bytes] = []
+        self._size = self._unsent = 0
+        self._problem: Exception | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self._late_at = self._within_s = math.inf
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def send(self, data: bytes, within_s: float = math.inf) -> None:
+        if self.has_ended:
+            raise self._problem or ConnectionResetError("the connection was closed")
+        self._transport.write(data)
+
+    async def receive(self, within_s: float = math.inf) -> bytes | None:
+        if not self._came and not self.has_ended:
+            self._waiter = self._loop.create_future()
+            self._within_s, self._late_at = within_s, self._loop.time() + within_s
+            self._watch()
+            await self._waiter
+        if self._problem is not None:
+            raise self._problem
+        if not self._came:
+            return b"" if self.has_ended else None
+        data = self._came[0] if len(self._came) == 1 else b"".join(self._came)
+        self._came.clear()
+        if self._size > _PIECE:
+            self._transport.resume_reading()
+        self._size = 0
+        return data
+
+    def _watch(self) -> None:
+        """One timer, which outlasts many receipts: to make one for each would cost more than to wait."""
+        if self._late_at == math.inf or (self._timer is not None and self._timer.when() <= self._late_at):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_at(self._late_at, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        if self._waiter is None or self._waiter.done():
+            return
+        before, self._unsent = self._unsent, self._transport.get_write_buffer_size()
+        if self._unsent and not 0 < before <= self._unsent:  # it is on its way
+            self._late_at = self._loop.time() + self._within_s
+        if self._loop.time() < self._late_at:
+            self._watch()
+        else:
+            self._wake()
+
+    def is_open(self) -> bool:
+        if self.has_ended or self._came or self._transport.is_closing():
+            return False
+        # The loop may not have had a turn since the other side closed it.
+        return not _is_readable(self._transport.get_extra_info("socket"))
+
+    def close(self) -> None:
+        self._transport.abort()
+
+    def connection_made(self, transport: Any) -> None:
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._came.append(data)
+        self._size += len(data)
+        if self._size > _PIECE:
+            self._transport.pause_reading()
+        self._wake()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._problem = error
+        self.has_ended = True
+        if self._timer is not None:
+            self._timer.cancel()
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+
+def _is_readable(connected: Any) -> bool:
+    """Whether there is anything to read: of a connection that waits for no answer, its end."""
+    if connected.fileno() < 0:
+        return True
+    with selectors.DefaultSelector() as selector:
+        selector.register(connected.fileno(), selectors.EVENT_READ)
+        return bool(selector.select(0))
