@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import importlib
 import os
-import shlex
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -109,7 +108,6 @@ class Work:
     recreate: Annotated[bool, option("set up the namespace again, empty, if it vanishes from Redis")] = False
     stop_timeout: Annotated[Duration, option("time that running jobs have to finish, in s")] = 8
     log_format: Annotated[Logs | None, option("log format; default: as the program has it, or text")] = None
-    reload: Annotated[bool, option("for development: restart when a Python file below this folder changes")] = False
 
 
 @work.default
@@ -121,16 +119,12 @@ def _work(
     MODULE:NAME is a JQ object, such as hello:jq. It takes jobs from where the object does, from a server or Redis
     (--url, several servers with commas between; --redis), or has them pushed.
     """
-    chosen = given or Work()
-    if chosen.reload:
-        return _reload(chosen.stop_timeout)
     from jqmaster.worker import joblog
 
-    where, options = current.get(), dict(vars(chosen))
+    where, options = current.get(), dict(vars(given or Work()))
     url = where.chosen()
     jq = _program(program)
     joblog.configure(options.pop("log_format"), verbose=where.verbose)
-    del options["reload"]
     options |= {
         "host": options.pop("push_host"),
         "port": options.pop("push_port"),
@@ -156,24 +150,6 @@ def _work(
     return worker.run(ends_process=True)
 
 
-def _reload(stop_timeout_s: float) -> int:
-    """Run this command without `--reload`, in a process that starts anew with each change of a Python file."""
-    with brought_by("worker", "work --reload"):
-        from watchfiles import PythonFilter, run_process
-
-    def say(changes: set[tuple[Any, str]]) -> None:
-        changed = min(path for _, path in changes)
-        print(f"{os.path.relpath(changed)} has changed: the worker starts anew", flush=True)
-
-    os.environ.pop("JQ_RELOAD", None)
-    command = shlex.join(word for word in [sys.executable, *sys.orig_argv[1:]] if word != "--reload")
-    run_process(
-        os.getcwd(), target=command, target_type="command", callback=say, watch_filter=PythonFilter(),
-        sigint_timeout=round(stop_timeout_s) + 2,
-    )  # fmt: skip
-    return 0
-
-
 def _program(where: str) -> JQ:
     """The JQ object that the command line names."""
     from jqmaster.client.app import JQ
@@ -190,9 +166,7 @@ def _program(where: str) -> JQ:
     return found
 
 
-def load(
-    *, keep: Annotated[Count | None, option("versions of the scripts to keep, with this one", "JQ_KEEP")] = None
-) -> None:  # fmt: skip
+def load() -> None:
     """Load the scripts into Redis, and set the namespace up."""
     from jqmaster.bundle.built import builtin
     from jqmaster.cluster.opening import Opened
@@ -206,7 +180,7 @@ def load(
     async def loaded() -> tuple[str, Any]:
         place = Opened(url, namespace, form=where.form)
         try:
-            version = await place.load(keep=keep)
+            version = await place.load()
             return version, await place.engine.redis.hget(f"{place.engine.namespace}:manifest", "library")
         finally:
             await place.close()
