@@ -88,7 +88,7 @@ class Dispatch(Sender):
             "master": self._master, "wait": {"on": CHANNEL, "ms": WINDOW_MS}, "request": self._request,
         }  # fmt: skip
         if out := self.breakers.without():
-            spec["without"] = out[:MOST_WITHOUT]
+            spec["without"] = list(out)[:MOST_WITHOUT]
         next_ms, *parts = await self.engine.raw("assign", pack(spec))
         self._request = new_request()  # only now: what an answer brought that was lost comes again
         if not parts and next_ms != 0 and not self._poked:

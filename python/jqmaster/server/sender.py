@@ -123,9 +123,11 @@ class Sender:
         """Tell the engine that nothing came of it, which is no fault of the job's."""
         raise NotImplementedError
 
-    def may_send(self, push: Push) -> bool:
-        """Whether its receiver is to get it now, which is noted."""
-        return self.breakers.take(push.receiver, push.url)
+    def held(self, push: Push) -> Answer | None:
+        """Why its receiver is to get nothing now; None: it gets this, which is noted."""
+        if self.breakers.take(push.receiver, push.url):
+            return None
+        return Answer("held", f"the {self.what} {push.receiver} failed often; it is tried with one job")
 
     def poke(self) -> None:
         """There may be something to take."""
@@ -188,9 +190,7 @@ class Sender:
     # -- one push ---------------------------------------------------------------------------------
 
     def _begin(self, push: Push) -> None:
-        answer = push.answer
-        if answer is None and not self.may_send(push):
-            answer = Answer("held", f"the {self.what} {push.receiver} has enough of them, or failed often")
+        answer = push.answer or self.held(push)
         work = self._report(push, answer) if answer else self._carry(push)
         task = asyncio.create_task(work, name=f"push {push.id}")
         self._pushes.add(task)

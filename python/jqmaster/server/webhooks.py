@@ -82,9 +82,13 @@ class Webhooks(Sender):
             answer=answers.failure(problem, should_retry=False) if problem else None,
         )  # fmt: skip
 
-    def may_send(self, push: Push) -> bool:
+    def held(self, push: Push) -> Answer | None:
         """One receiver has no more of them under way than all others could, and after failures none for a while."""
-        return push.receiver not in self.breakers.without() and super().may_send(push)
+        out_s = self.breakers.without().get(push.receiver)
+        if out_s is None:
+            return super().held(push)
+        why = f"{push.receiver} has enough of them, or failed often"
+        return Answer("held", why, out_s + random.uniform(*AGAIN_S))
 
     async def judge(self, push: Push, response: aiohttp.ClientResponse) -> Answer:
         return answer_of(response.status, response.headers.get("retry-after"), push.attempt)
