@@ -20,7 +20,7 @@ from jqmaster.client.task import Task
 from jqmaster.connection.wake import backoff_s, end
 from jqmaster.engine.options import several
 from jqmaster.engine.replies import Job
-from jqmaster.errors import JQError, Unavailable, brought_by
+from jqmaster.errors import JQError, brought_by
 from jqmaster.server import logs
 from jqmaster.server.signing import new_secret
 from jqmaster.worker.ending import Outcome
@@ -28,7 +28,7 @@ from jqmaster.worker.notes import in_a_loop
 from jqmaster.worker.signals import Signals
 from jqmaster.worker.sources import EngineSource, RedisSource
 from jqmaster.worker.threads import Threads
-from jqmaster.worker.trouble import lasting
+from jqmaster.worker.trouble import AWAY, lasting
 from jqmaster.worker.worker import STOP_TIMEOUT_S, Function, Worker
 
 if TYPE_CHECKING:
@@ -260,7 +260,7 @@ async def _registered(source: EngineSource, stop: asyncio.Event) -> bool:
         try:
             await source.register()
             return True
-        except Unavailable as error:
+        except AWAY as error:
             if not failures:
                 logs.say(log, f"waiting for the server: {error}", is_error=True)
             with suppress(TimeoutError):
