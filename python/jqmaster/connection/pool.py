@@ -16,9 +16,9 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
 from jqmaster.connection import plainly
-from jqmaster.connection.endpoint import Endpoint, Login
+from jqmaster.connection.endpoint import Endpoint, Finder, Login
 from jqmaster.connection.redis_connection import RedisConnection
-from jqmaster.connection.topology import ClusterNodes, Sentinels, Topology
+from jqmaster.connection.topology import ClusterNodes, Sentinels
 from jqmaster.connection.url import RedisUrl
 
 _UNKNOWN_OPTION = re.compile(r"unexpected keyword argument '(\w+)'")
@@ -95,7 +95,7 @@ def pool_at(url: RedisUrl, max_connections: int) -> Pool:
     most = options.pop("max_connections", max_connections)
     context = _checked(kind, options)
     login = Login(options.get("username"), options.get("password"), options.get("client_name"), context)
-    find: Topology | None = None
+    find: Finder | None = None
     if url.kind == "cluster":
         find = ClusterNodes(url.hosts, login)
     elif url.kind == "sentinel":
