@@ -2,7 +2,7 @@
 
 import pytest
 
-from driving.playing import MANY, advance, constrain, enqueue, pick, pick_all, push, values
+from driving.playing import MANY, advance, constrain, enqueue, pick, pick_all, push
 
 
 @pytest.mark.parametrize("change", [
@@ -12,7 +12,7 @@ from driving.playing import MANY, advance, constrain, enqueue, pick, pick_all, p
 ], ids=str)  # fmt: skip
 def test_a_change_applies_to_all_that_wait(driver, change):
     constrain(driver, by="argument.c", concurrency=1)
-    push(driver, values(MANY, d=0))
+    push(driver, [{"c": n, "d": 0} for n in range(MANY)])
     assert len(pick_all(driver)[0]) == MANY
     push(driver, [{"c": n, "d": n % 2} for n in range(MANY) for _ in range(2)])
     assert pick_all(driver)[0] == []

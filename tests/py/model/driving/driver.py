@@ -8,7 +8,7 @@ since ids are the engine's to give; a label that no operation has made stands fo
 import os
 from pathlib import Path
 
-from redis.exceptions import ResponseError
+from redis.exceptions import RedisError, ResponseError
 
 from driving.checks import Checks
 from driving.connection import Connection
@@ -28,6 +28,8 @@ START_MS = 1_700_000_000_000
 MOST_LOOKED_AT = 1000  # jobs in one call
 MOST_CHANNELS = 20  # to which the driver listens, of jobs and workers
 NAMED = {"names", "ids", "top", "group"}  # fields of listings that are answered whole
+# What a reply of an unexpected shape may bring the model to, wherever it looks at it.
+WRONG = (AssertionError, LookupError, TypeError, ValueError, AttributeError, RedisError, OSError)
 
 
 class Driver(Labels, Checks):
@@ -225,6 +227,10 @@ class Driver(Labels, Checks):
             expect(agreed, "expected a refusal", refused.args, reply)
             self.refused.add((script, *refused.args))
             return reply
+        except WRONG:
+            expect(not isinstance(reply, ErrorReply), "refused without a reason", reply)
+            raise
+        expect(not isinstance(reply, ErrorReply), "refused without a reason", reply)
         self.name(script, label, reply)
         if script == "register":
             self.listen_to("worker", reply)

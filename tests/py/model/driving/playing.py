@@ -59,10 +59,6 @@ def pick_until_all_is_done(driver, queues, count=200):
 MANY = 250
 
 
-def values(count, **more):
-    return [{"c": number, **more} for number in range(count)]
-
-
 def constrain(driver, id="k", match=None, **limits):
     return driver.run(["constrain", {"id": id, "match": match or {"name": "*"}, **limits}, 0])
 

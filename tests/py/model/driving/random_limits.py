@@ -84,14 +84,13 @@ class ConstraintGenerator:
         elif change == "concurrency" and old.concurrency:
             fields["concurrency"] = self.rng.randint(1, 5)
         elif change == "limits":
-            for field in ("concurrency", "rate", "cost", "shared"):
+            for field in ("concurrency", "rate", "cost"):
                 fields.pop(field, None)
             fields |= self.limits()
         elif change == "match":
             fields["match"] = self.matcher()
         elif change == "by":
             fields["by"] = self.rng.choice(PATHS)
-            fields.pop("shared", None)
         return self.declared(fields)
 
     def limits(self):

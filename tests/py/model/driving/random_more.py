@@ -2,8 +2,6 @@
 schedules, statistics, events, requests to workers, settings of queues, keys of the API, webhooks. Few keys, tags and
 groups: they collide."""
 
-import os
-
 from jqmaster.manifest.types import PLAIN
 from model.cron import ZONES
 from model.life import PASSED
@@ -47,7 +45,6 @@ SETTINGS = {
     "statistics": {"stats": [True, True, False]},
     "events": {"events_max": [0, 100, 1000]},
 }  # fmt: skip
-ONLY = os.environ.get("JQ_MODEL_FEATURES")  # these, all of them
 
 
 class MoreGenerator:
@@ -55,8 +52,6 @@ class MoreGenerator:
 
     def choose_features(self):
         self.features = {feature for feature in FEATURES if self.chance(0.4)} if self.chance(0.9) else set()
-        if ONLY is not None:
-            self.features = set(ONLY.split(","))
         self.settings = dict(self.settings)
         for feature, settings in SETTINGS.items():
             self.settings |= settings if feature in self.features else {}

@@ -41,39 +41,16 @@ def plain_document(raw):
     return msgpack.unpackb(raw, strict_map_key=False)
 
 
-def constraint_document(raw):
-    """The matcher is left as bytes."""
-    unpacker = msgpack.Unpacker(max_buffer_size=0)
-    unpacker.feed(raw)
-    doc = {}
-    for _ in range(unpacker.read_map_header()):
-        key, begin = unpacker.unpack(), unpacker.tell()
-        unpacker.skip()
-        doc[key] = raw[begin : unpacker.tell()]
-    match = doc.pop("match")
-    return with_rate((key, decode(value)) for key, value in doc.items()) | {"match": match}
+def document(raw):
+    """One that may hold values of jobs, which stay as `model.matcher` has them; the engine's own maps are dicts."""
+    return named(decode(raw))
 
 
-def webhook_document(raw):
-    """The matcher is left as bytes, where there is one."""
-    doc = plain_document(raw)
-    return doc | ({"match": constraint_document(raw)["match"]} if "match" in doc else {})
+def named(pairs):
+    return {key: NESTED[key](value) if key in NESTED else value for key, value in pairs}
 
 
-def with_rate(pairs):
-    """A document that may hold a rate. Other maps are values of jobs, and stay pairs."""
-    return {key: dict(value) if key == "rate" else value for key, value in pairs}
-
-
-def use_document(raw):
-    return dict(decode(raw))
-
-
-def explained(raw):
-    doc = dict(decode(raw))
-    if "constraints" in doc:
-        doc["constraints"] = [with_rate(pairs) for pairs in doc["constraints"]]
-    return doc
+NESTED = {"rate": dict, "constraints": lambda documents: [named(pairs) for pairs in documents]}
 
 
 def text(value):
@@ -108,8 +85,8 @@ def documents(reply):
     return [None if doc is None else unpack_document(doc) for doc in reply]
 
 
-def page(reply, document=plain_document):
-    return [reply[0].decode(), *map(document, reply[1:])]
+def page(reply, read=plain_document):
+    return [reply[0].decode(), *map(read, reply[1:])]
 
 
 def spec_only(**fields):
@@ -159,16 +136,15 @@ DECODE = {
     **{script: SHAPES[kind] for script, kind in KINDS.items() if kind in SHAPES},
     "enqueue": enqueued, "heartbeat": text, "watch": text,
     "register": text, "audit": text, "pick": picked,
-    "get": documents, "constrain": constraint_document,
-    "explain": explained, "constraints": lambda reply: page(reply, constraint_document),
-    "usage": lambda reply: page(reply, use_document),
+    "get": documents, "constrain": document, "explain": document,
+    "constraints": lambda reply: page(reply, document), "usage": lambda reply: page(reply, document),
     "free": text,
     "schedule": lambda reply: text(reply) if isinstance(reply, list) else unpack_document(reply),
     "schedules": lambda reply: page(reply, unpack_document),
     "jobs": lambda reply: page(reply, unpack_document), "tags": first_text,
-    "failures": lambda reply: page(reply, use_document),
+    "failures": lambda reply: page(reply, document),
     "grant": plain_document,
-    "subscribe": webhook_document, "webhooks": lambda reply: [webhook_document(doc) for doc in reply],
+    "subscribe": document, "webhooks": lambda reply: [document(doc) for doc in reply],
     "result": lambda reply: [reply[0].decode(), *reply[1:]],
     "assign": lambda reply: [reply[0], *([*(text(one) for one in told), unpack_document(doc), argument]
                                          for *told, doc, argument in grouped(reply[1:], 6))],

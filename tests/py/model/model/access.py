@@ -1,6 +1,6 @@
 """Keys of the HTTP API: docs/operating.md."""
 
-from model.common import Refused, accepted, ms, same, there
+from model.common import Refused, ms, same, there
 from model.part import Part
 
 
@@ -13,7 +13,6 @@ class Access(Part):
         known = self.api_keys.get(id)
         if known and known[0] != digest:
             raise Refused("CONFLICT", "id")
-        accepted(reply)
         if not known:
             now = self.now
             document = {"id": id, "name": name, "roles": roles, "queues": queues, "rate": rate, "created_ms": now,
@@ -27,17 +26,14 @@ class Access(Part):
 
     def revoke(self, reply, id):
         there(id, self.api_keys)
-        accepted(reply)
         del self.api_keys[id]
 
     def touch(self, reply, ids):
-        accepted(reply)
         there = [id for id in ids if id in self.api_keys]
         same(reply, len(there), "touch")
         for id in there:
             self.api_keys[id][1]["used_ms"] = self.now
 
     def list_keys(self, reply, digests=False, count=None):
-        accepted(reply)
         keys = [doc | ({"digest": digest} if digests else {}) for _, (digest, doc) in sorted(self.api_keys.items())]
         same(reply, keys, "keys")

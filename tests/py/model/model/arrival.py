@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from model.common import ENDED, WAITING, ErrorReply, Refused, accepted, expect, ms, refuse, same
+from model.common import ENDED, WAITING, ErrorReply, Refused, expect, ms, refuse, same
 from model.life import PASSED, Job
 from model.part import Part
 
@@ -85,7 +85,6 @@ class Arrival(Part):
                 return same(reply, answer, "repeated enqueue")
         unknown = self.links.unknown_dependencies(reply, jobs, "jobs[{}]")
         refuse(reply, *self.over_limits(jobs), *unknown)
-        accepted(reply)
         self.create(jobs, reply)
         if token:
             self.work.remember("enqueue", token, (asked, reply))
@@ -172,7 +171,6 @@ class Arrival(Part):
         owner = self.owner(unique, None if isinstance(reply, ErrorReply) else reply)
         if owner is None:
             raise Refused("NOTFOUND", "unique")
-        accepted(reply)
         same(reply, owner, "free")
         for id in self.keys.pop(unique).ids:
             if job := self.jobs.get(id):

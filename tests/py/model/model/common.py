@@ -52,12 +52,15 @@ def expect(condition, what, *details):
         raise Mismatch(what, *details)
 
 
-def accepted(reply):
-    expect(not isinstance(reply, ErrorReply), "refused without a reason", reply)
-
-
 def same(reply, expected, what):
     expect(reply == expected, f"{what}: got, expected", reply, expected)
+
+
+def listed(documents, known, wanted, field="id"):
+    """Checks which documents a listing has: of all that are known, in order of their names; or of those that are
+    wanted, in the order that was asked for."""
+    expected = sorted(known, key=str.encode) if wanted is None else [name for name in wanted if name in known]
+    same([document[field] for document in documents], expected, "which are listed")
 
 
 def ms(seconds):

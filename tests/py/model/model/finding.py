@@ -5,7 +5,7 @@ Operations that go on from page to page are run to their end, so here they are o
 
 from itertools import pairwise
 
-from model.common import ENDED, SOME_TEXT, STATES, WAITING, ErrorReply, Refused, accepted, expect, same, there
+from model.common import ENDED, SOME_TEXT, STATES, WAITING, ErrorReply, Refused, expect, same, there
 from model.matcher import decode, matches_job, pack
 from model.part import Part
 
@@ -77,7 +77,6 @@ class Finding(Part):
         return (job.queue, "done") if job.status == "done" else id
 
     def list_jobs(self, reply, where=None, newest=False, brief=False, count=None):
-        accepted(reply)
         expected = self.found(where or {}, newest)
         shown = [doc["id"] for doc in reply]
         wanted = [job.id for job in expected if not job.may_be_gone or job.id in shown]
@@ -99,7 +98,6 @@ class Finding(Part):
 
     def each(self, what, do, reply, ids, where, **more):
         """Jobs by their ids, or all that fit."""
-        accepted(reply)
         if ids is None:
             return self.each_found(do, reply, where, **more)
         for id, answer in zip(ids, reply, strict=True):
@@ -166,7 +164,6 @@ class Finding(Part):
     def cancel(self, reply, ids=None, where=None, count=None, **more):
         if ids is not None:
             return self.links.cancel_named(reply, ids, **more)
-        accepted(reply)
         self.each_found(self.cancel_found, reply, where, **more)
 
     def cancel_found(self, job, _, force=False, dependents="leave"):
@@ -181,7 +178,6 @@ class Finding(Part):
     # ---- failures, tags ----
 
     def list_failures(self, reply, group=None, steps=None, from_ms=0, to_ms=0, count=None):
-        accepted(reply)
         groups = {}
         for job in self.jobs.values():
             if job.status == "error":
@@ -203,7 +199,6 @@ class Finding(Part):
             same(doc, expected, "failures")
 
     def list_tags(self, reply, top=None, count=None):
-        accepted(reply)
         least, most = {}, {}
         for job in self.jobs.values():
             for tag in job.tags or ():
@@ -228,7 +223,6 @@ class Finding(Part):
         refused = isinstance(reply, ErrorReply) and reply.code == "CONFLICT"
         if any(not job.may_be_gone for job in jobs) or (refused and jobs):
             raise Refused("CONFLICT", "name")
-        accepted(reply)
         same(reply, 1, "forget")
         for job in jobs:
             del self.jobs[job.id]

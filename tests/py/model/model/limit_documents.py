@@ -2,7 +2,7 @@
 
 from itertools import product
 
-from model.common import WAITING, Refused, accepted, expect, same, there
+from model.common import WAITING, Refused, expect, listed, same, there
 from model.limits import FIELDS
 from model.matcher import as_text, key_part, kind, shown_part
 from model.part import Part
@@ -21,14 +21,7 @@ class LimitDocuments(Part):
     # ---- constraints ----
 
     def list_constraints(self, reply, ids=None, count=None):
-        """Without ids: all the pages, one after the other."""
-        accepted(reply)
-        known = sorted(self.limits.constraints, key=str.encode)
-        shown = [doc["id"] for doc in reply]
-        if ids is None:
-            same(shown, known, "ids of constraints")
-        else:
-            same(sorted(shown), sorted({id for id in ids if id in self.limits.constraints}), "ids of constraints")
+        listed(reply, self.limits.constraints, ids)
         for doc in reply:
             self.check_constraint(doc, doc["id"])
 
@@ -36,7 +29,7 @@ class LimitDocuments(Part):
         constraint = self.limits.constraints[id]
         given = {field: doc.pop(field) for field in FIELDS if field in doc}
         same(given, constraint.given, "a constraint as it was given")
-        same((doc.pop("id"), doc.pop("match")), (id, constraint.blob), "id and matcher of a constraint")
+        same((doc.pop("id"), doc.pop("match")), (id, constraint.match), "id and matcher of a constraint")
         holders = self.limits.holders()
         keys = doc.pop("keys")
         least, most = len(self.keys_at_work(constraint, holders)), len(self.keys_ever(constraint))
@@ -75,7 +68,6 @@ class LimitDocuments(Part):
         there(id, self.limits.constraints)
         if prefix is not None and "by" not in self.limits.constraints[id].given:
             raise Refused("INVALID", "prefix")
-        accepted(reply)
         constraint, holders = self.limits.constraints[id], self.limits.holders()
         by_shown, seen = self.by_shown(constraint), []
         for doc in reply:
@@ -125,7 +117,6 @@ class LimitDocuments(Part):
 
     def explain(self, reply, id):
         job = self.life.named(reply, id)
-        accepted(reply)
         doc = dict(reply)
         for name in ("id", "status", "queue", "name"):
             same(doc.pop(name), getattr(job, name), "explain: " + name)

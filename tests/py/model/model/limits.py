@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass, field
 
-from model.common import DEAR, WAITING, Refused, accepted, expect, ms, same, there
+from model.common import DEAR, WAITING, Refused, expect, ms, same, there
 from model.matcher import MISSING, decode, key_part, kind, matches_job, pack, value_at
 from model.part import Part
 
@@ -28,7 +28,6 @@ class Constraint:
     earlier: set = field(default_factory=set)  # ids of those that it matched only after they had started
     keys: dict = field(default_factory=dict)  # job id -> its key, or None where the matcher does not hold
     values: dict = field(default_factory=dict)  # key -> the values it was made of
-    shares: object = None  # the part of the model that knows the limits in force
 
     def __post_init__(self):
         self.match = decode(self.blob)
@@ -215,7 +214,6 @@ class Limits(Part):
     # ---- operations; the documents are checked in limit_documents.py ----
 
     def constrain(self, reply, id, match, **given):
-        accepted(reply)
         old, declared = self.constraints.get(id), given.pop("declared", None)
         if old and declared and old.declared == declared:
             return self.limit_documents.check_constraint(reply, id)
@@ -233,7 +231,6 @@ class Limits(Part):
 
     def unconstrain(self, reply, id):
         there(id, self.constraints)
-        accepted(reply)
         same(reply, 1, "unconstrain")
         del self.constraints[id]
         self.matching.clear()
@@ -245,7 +242,6 @@ class Limits(Part):
         values = by if isinstance(by, list) else [] if by is MISSING else [by]
         if isinstance(by, list) != isinstance(constraint.given.get("by"), list) or len(values) != len(constraint.paths):
             raise Refused("INVALID", "by")
-        accepted(reply)
         key = constraint.key_for(values)
         if seconds:
             constraint.held_until_ms[key] = self.now + ms(seconds)

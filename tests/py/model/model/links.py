@@ -4,7 +4,7 @@ Records of ended jobs go when the engine gets there, and of a job whose record i
 it ended. So there may be several things that the engine may do with a blocked job; then the model follows.
 """
 
-from model.common import ENDED, ErrorReply, accepted, expect, refuse, same
+from model.common import ENDED, ErrorReply, expect, refuse, same
 from model.needs import OVER, SAYS
 from model.part import Part
 
@@ -293,7 +293,6 @@ class Links(Part):
                 found += more
         if sure or (maybe and isinstance(reply, ErrorReply)):
             refuse(reply, *sure, *maybe)
-        accepted(reply)
         for id, answer in zip(ids, reply, strict=True):
             job = self.life.present(id, answer == "NOTFOUND")
             if not job:

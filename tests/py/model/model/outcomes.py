@@ -2,7 +2,7 @@
 docs/protocol.md and docs/dependencies.md.
 """
 
-from model.common import ENDED, SOME_TEXT, ErrorReply, accepted, expect, ms, refuse, same
+from model.common import ENDED, SOME_TEXT, ErrorReply, expect, ms, refuse, same
 from model.part import Part
 
 
@@ -11,7 +11,6 @@ class Outcomes(Part):
 
     def heartbeat(self, reply, worker, jobs, blobs=(), control=False):
         self.workers.known_worker(worker)
-        accepted(reply)
         self.clock.come_by()
         self.workers.sign_of_life(worker)
         if control:
@@ -51,7 +50,6 @@ class Outcomes(Part):
         if pick:
             self.workers.known_worker(worker)
         refuse(reply, *self.unknown_in_outcomes(reply, outcomes))
-        accepted(reply)
         self.workers.came_by(worker)
         expect(len(reply) == (2 if pick else 1), "states, and with pick the jobs", reply)
         expect(len(reply[0]) == len(outcomes), "as many answers as outcomes", reply)
@@ -132,7 +130,6 @@ class Outcomes(Part):
     # ---- change, kick ----
 
     def change(self, reply, jobs):
-        accepted(reply)
         expect(len(reply) == len(jobs), "as many answers as jobs", reply)
         for (spec, argument), answer in zip(jobs, reply, strict=True):
             job = self.life.present(spec["id"], answer == "NOTFOUND")

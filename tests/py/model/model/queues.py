@@ -1,6 +1,6 @@
 """Queues and settings."""
 
-from model.common import DEFAULTS, STATES, accepted, expect, same, there
+from model.common import DEFAULTS, STATES, expect, listed, same, there
 from model.part import Part
 
 MOST_LOOKED_AT = 50
@@ -36,7 +36,6 @@ class Queues(Part):
     def queue(self, reply, name, paused=None, max_waiting=None, fair=None, set=None, unset=(), known=False):
         if known:
             there(name, self.records, "name")
-        accepted(reply)
         record = self.records.setdefault(name, {"paused": False, "max_waiting": 0})
         if paused is not None:
             record["paused"] = paused
@@ -69,16 +68,11 @@ class Queues(Part):
         same(counts, {}, "unknown fields of a queue")
 
     def list_queues(self, reply, names=None, count=None):
-        """Without names: all the pages, one after the other."""
-        accepted(reply)
-        known = sorted(self.records, key=str.encode)
-        wanted = known if names is None else [n for n in names if n in self.records]
-        same([doc["name"] for doc in reply], wanted, "names of queues")
+        listed(reply, self.records, names, "name")
         for doc in reply:
             self.check_queue(doc, doc["name"])
 
     def config(self, reply, set=None, unset=(), describe=False):
-        accepted(reply)
         if describe:
             shown = {setting["name"]: (setting["value"], setting["default"]) for setting in reply}
             return same(shown, {k: (v, DEFAULTS[k]) for k, v in self.settings.items()}, "settings described")

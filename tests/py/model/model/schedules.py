@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from zoneinfo import ZoneInfo
 
-from model.common import DEFAULTS, Refused, accepted, entries, expect, matches, ms, same, there
+from model.common import DEFAULTS, Refused, entries, expect, listed, matches, ms, same, there
 from model.cron import Cron
 from model.part import Part
 
@@ -148,7 +148,6 @@ class Schedules(Part):
         schedule = self.defined[id]
         if self.is_full(schedule.job):
             raise Refused("FULL", "job.queue")
-        accepted(reply)
         self.arrival.create([(schedule.job, schedule.argument)], [reply])
         if reply[1]:
             job = self.jobs[reply[0]]
@@ -161,7 +160,6 @@ class Schedules(Part):
         timing = Schedule(id, given, job, argument)
         if timing.cron and timing.cron.after(self.now) is None:
             raise Refused("INVALID", "cron")
-        accepted(reply)
         new, old = timing, self.defined.get(id)
         if old and new.declared and old.declared == new.declared:
             self.check_schedule(dict(reply), id)
@@ -181,17 +179,11 @@ class Schedules(Part):
 
     def unschedule(self, reply, id):
         there(id, self.defined)
-        accepted(reply)
         same(reply, 1, "unschedule")
         del self.defined[id]
 
     def list_schedules(self, reply, ids=None, count=None, next=0, runs=0):
-        accepted(reply)
-        shown = [doc["id"] for doc in reply]
-        if ids is None:
-            same(shown, sorted(self.defined, key=str.encode), "ids of schedules")
-        else:
-            same(sorted(shown), sorted({id for id in ids if id in self.defined}), "ids of schedules")
+        listed(reply, self.defined, ids)
         for doc in reply:
             self.check_schedule(dict(doc), doc["id"], next, runs)
 

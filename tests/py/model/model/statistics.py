@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 
-from model.common import accepted, expect, same
+from model.common import expect, same
 from model.part import Part
 
 HOUR_MS = 3_600_000
@@ -46,7 +46,6 @@ class Statistics(Part):
         self.happened = [told for told in self.happened if told[1][0] != queue]
 
     def stats(self, reply, by, queue=None, name=None, from_ms=None, to_ms=None, series=False, brief=False):
-        accepted(reply)
         size = SIZES_MS[by]
         found = {}  # begin of a bucket, or with series a pair -> what happened
         is_old = set()

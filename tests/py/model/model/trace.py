@@ -1,6 +1,6 @@
 """What is written down of what happened: histories of jobs, events, tracking."""
 
-from model.common import SOME_TEXT, accepted, expect, same
+from model.common import SOME_TEXT, expect, same
 from model.part import Part
 
 LAST_ENDS = 20  # of which a history tells
@@ -55,7 +55,6 @@ class Trace(Part):
 
     def history(self, reply, id):
         job = self.life.named(reply, id)
-        accepted(reply)
         ends = [n for n, told in enumerate(job.events) if told["event"] not in ("enqueued", "started")]
         gone = ends[:-LAST_ENDS]
         same(reply["id"], id, "history: id")
@@ -70,7 +69,6 @@ class Trace(Part):
             same(told, {k: all[k] for k in told}, "history: an event")
 
     def track(self, reply, ids, on=True):
-        accepted(reply)
         for id, state in zip(ids, reply, strict=True):
             job = self.life.present(id, state is None)
             same(state, job and job.status, "track")

@@ -1,6 +1,6 @@
 """Webhooks: docs/webhooks.md. Of each end that one matches, exactly one notification is made."""
 
-from model.common import ENDED, WEBHOOKS, accepted, expect, same, there
+from model.common import ENDED, WEBHOOKS, expect, same, there
 from model.life import Job
 from model.matcher import decode, matches_job
 from model.part import Part
@@ -28,7 +28,7 @@ class Webhooks(Part):
         if job.notify:
             self.made({"url": job.notify, "event": told})
         for id, doc in self.defined.items():
-            if id != OWN and job.status in doc["on"] and matches_job(decode(doc["match"]), job):
+            if id != OWN and job.status in doc["on"] and matches_job(doc["match"], job):
                 self.made({"id": id, "event": told})
 
     def told(self, job):
@@ -71,10 +71,9 @@ class Webhooks(Part):
     # ---- operations ----
 
     def subscribe(self, reply, id, match, url=None, on=None, secrets=None):
-        accepted(reply)
         if secrets:
             self.secrets[id] = secrets
-        doc = {"id": id} if id == OWN else {"id": id, "url": url, "match": match, "on": sorted(on or ENDS)}
+        doc = {"id": id} if id == OWN else {"id": id, "url": url, "match": decode(match), "on": sorted(on or ENDS)}
         self.defined[id] = doc
         same(reply, self.document(doc, False), "subscribe")
 

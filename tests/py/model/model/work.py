@@ -2,7 +2,7 @@
 
 import re
 
-from model.common import DEAR, ENDED, ErrorReply, Refused, accepted, expect, ms, same
+from model.common import DEAR, ENDED, ErrorReply, Refused, expect, ms, same
 from model.part import Part
 
 
@@ -18,7 +18,6 @@ class Work(Part):
 
     def pick(self, reply, worker, queues, count=1, order="priority", request=None, wait=None, without=()):
         self.workers.known_worker(worker)
-        accepted(reply)
         if wait:
             reply = self.without_block(reply, worker, wait)
         self.workers.came_by(worker)
@@ -27,7 +26,7 @@ class Work(Part):
         if answer and (self.now < until_ms or self.is_repeat(reply, answer)):
             if self.workers.is_quiet(worker) and len(reply) == 1:  # who gets nothing may as well sleep
                 reply = [0]
-            return self.picked_again(reply, answer)
+            return self.show_again(reply, self.started_again(answer))
         self.sleepers.gets_up(worker, wait)
         self.clock.come_by()
         due_before = self.clock.due_count()
@@ -58,9 +57,6 @@ class Work(Part):
         expect(1 <= block_ms <= max(1, wait["ms"]) and (block_ms == 1 or not jobs), "for how long to block", reply)
         is_up = block_ms == 1 and not (not jobs and self.engine.is_asleep(worker, wait["on"]))
         return [0 if is_up else block_ms, *jobs]
-
-    def picked_again(self, reply, answer):
-        self.show_again(reply, self.started_again(answer))
 
     def show_again(self, reply, jobs):
         same([argument for _, argument in reply[1:]], [job.argument for job in jobs], "repeated pick")
@@ -117,7 +113,6 @@ class Work(Part):
         if unknown:
             named = isinstance(reply, ErrorReply) and reply.path in unknown
             raise Refused("NOTFOUND", reply.path if named else unknown[0])
-        accepted(reply)
         for (id, token), answer in zip(jobs, reply, strict=True):
             job = self.life.holds(id, token)
             if job:
@@ -132,7 +127,6 @@ class Work(Part):
         job = self.life.named(reply, id)
         if job.status == "done" and job.keep_result and not self.life.has_result(job):
             raise Refused("EXPIRED", "id")
-        accepted(reply)
         if not self.life.has_result(job):
             return same(reply, [job.status], "result")
         same(reply, [job.status, job.result], "result")
@@ -142,7 +136,6 @@ class Work(Part):
             job.result_until_ms = self.now + ms(grace)
 
     def get(self, reply, ids):
-        accepted(reply)
         for id, doc in zip(ids, reply, strict=True):
             job = self.life.present(id, doc is None)
             if not job or not doc:
@@ -151,7 +144,6 @@ class Work(Part):
                 self.life.check_document(doc, self.life.document(job), "get")
 
     def watch(self, reply, ids):
-        accepted(reply)
         for id, state in zip(ids, reply, strict=True):
             job = self.life.present(id, state is None)
             same(state, job and job.status, "watch")
@@ -159,7 +151,6 @@ class Work(Part):
                 self.life.watched.add(id)
 
     def tick(self, reply, limit=100):
-        accepted(reply)
         self.clock.come_by()
         due_before = self.clock.due_count()
         self.clock.sweep(left_some=reply[0] == 0)

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
-from model.common import ALL, DEAR, Refused, accepted, entries, expect, matches, ms, same, there
+from model.common import ALL, DEAR, Refused, entries, expect, matches, ms, same, there
 from model.order import rank
 from model.part import Part
 
@@ -86,7 +86,6 @@ class Workers(Part):
         self, reply, name, queues, url=None, max_jobs=1, secrets=(), key="", announce=False, running=(), refused=(),
         **about,
     ):  # fmt: skip
-        accepted(reply)
         if announce:
             self.others[name] = Other(entries(queues), refused, self.now)
             return same(reply, name, "a worker that announces itself")
@@ -117,16 +116,13 @@ class Workers(Part):
     def unregister(self, reply, worker):
         other = self.others.get(worker)
         if other and other.seen_ms >= self.now - KEPT_MS:
-            accepted(reply)
             same(reply, 0, "jobs given back")
             del self.others[worker]
             return
         there(worker, self.registered, "worker")
-        accepted(reply)
         same(reply, self.give_back(self.registered[worker]), "jobs given back")
 
     def list_workers(self, reply):
-        accepted(reply)
         shown = {
             doc["id"]: {**doc, "refused": sorted(doc["refused"]), "running": sorted(doc["running"])} for doc in reply
         }
@@ -158,7 +154,7 @@ class Workers(Part):
         return {job.worker_id for job in self.jobs.values() if job.status == "running"}
 
     def is_quiet(self, id):
-        return id in self.registered and self.registered[id].request != ""
+        return self.asked_of(id) != ""
 
     def asked_of(self, id):
         return self.registered[id].request if id in self.registered else ""
@@ -166,7 +162,6 @@ class Workers(Part):
     def worker(self, reply, worker, request):
         """Who is to be quiet or to stop is no sleeper any more that is counted on: another is to be up."""
         there(worker, self.registered, "worker")
-        accepted(reply)
         same(reply, 1, "worker")
         self.registered[worker].request = "" if request == "resume" else request
         self.trace.tell(worker, request)
@@ -250,7 +245,6 @@ class Workers(Part):
         return [worker.url, worker.secrets, worker.key] if worker else ["", "", ""]
 
     def assign(self, reply, master, limit=100, wait=None, request=None, without=()):
-        accepted(reply)
         until_ms, answer = self.work.requests.get(("assign", request), (0, []))
         again = [0, *(pair[4:] for pair in reply[1:])]
         if answer and (self.now < until_ms or self.work.is_repeat(again, answer)):
@@ -289,7 +283,6 @@ class Workers(Part):
 
     def refuse(self, reply, worker, jobs, why, retry_after=1, message=""):
         there(worker, self.registered, "worker")
-        accepted(reply)
         refusing = self.registered[worker]
         for (id, token), answer in zip(jobs, reply, strict=True):
             job = self.life.holds(id, token)
