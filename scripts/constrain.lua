@@ -24,7 +24,6 @@ local check = require "jqlua.base.check"
 local constraints = require "jqlua.limits.constraints"
 local constraintdoc = require "jqlua.limits.constraintdoc"
 local constraintspec = require "jqlua.limits.constraintspec"
-local limitrecord = require "jqlua.limits.limitrecord"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
@@ -50,13 +49,9 @@ else
   meta.set(meta.ADDED, new.n)
   if old then
     constraints.delete(old)
-    limitrecord.delete(old.n)
   end
 end
 constraints.save(new)
-limitrecord.set(new.n, {
-  concurrency = new.c or 0, rate = new.l or 0, period_ms = new.p and math.ceil(new.p * 1000) or 0,
-})
 if old and (not is_same or old.c ~= new.c or old.l ~= new.l) then
   rollout.begin(old.n)
 end

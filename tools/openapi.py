@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import json
+import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,29 +29,23 @@ HAND = quick_yaml.read(SCHEMAS.read_text())
 EXAMPLES: Mapping[str, Any] = HAND["components"]["examples"]
 Schema = dict[str, Any]
 
-MEDIA = {
-    "yaml": ["application/yaml"],
-    "metrics": [
-        "text/plain; version=0.0.4; charset=utf-8", "application/openmetrics-text; version=1.0.0; charset=utf-8",
-    ],
-}  # fmt: skip
-SUCCESSES = {"enqueue_one": (201, 200)}
+METRICS = ("text/plain; version=0.0.4", "application/openmetrics-text; version=1.0.0")
+MEDIA = {"yaml": ["application/yaml"], "metrics": [f"{kind}; charset=utf-8" for kind in METRICS]}
 TRACED = ("enqueue", "enqueue_one", "finish")
 FLAG = {"type": "string", "enum": ["", "1", "true", "yes", "0", "false", "no"]}
 FAILURES = {
-    400: ("Invalid", "The request is wrong; `field` names what.", ["INVALID"]),
-    401: ("Unauthorized", "A key is asked for, and there is none, or one that is not good.", ["UNAUTHORIZED"]),
-    403: ("Forbidden", "The key may not do this; or a page of another site asks.", ["FORBIDDEN"]),
-    404: ("NotFound", "There is nothing of this name or id.", ["NOTFOUND"]),
-    408: ("Slow", "The time is up: of the body, or of what was waited for.", ["TIMEOUT"]),
-    409: ("Conflict", "Its state does not allow it.", ["CONFLICT", "LOST", "CANCELLED"]),
-    410: ("Gone", "It was there, and is not kept any more.", ["EXPIRED"]),
-    413: ("TooLarge", "The body is larger than the server takes.", ["TOOLARGE"]),
-    415: ("Unsupported", "The body is of a type that the server does not read.", ["UNSUPPORTED"]),
-    429: ("TooMany", "A bound is reached: try again later (`Retry-After`).", ["FULL", "RATE"]),
-    500: ("Internal", "A fault of the server. Never the answer to a bad request.", ["INTERNAL"]),
-    503: ("Unavailable", "The server or its Redis cannot serve now; another, or a moment later, may.",
-          ["UNAVAILABLE", "VERSION", "DRAINING", "BUSY"]),
+    400: ("Invalid", "The request is wrong; `field` names what.", "INVALID"),
+    401: ("Unauthorized", "A key is asked for, and there is none, or one that is not good.", "UNAUTHORIZED"),
+    403: ("Forbidden", "The key may not do this; or a page of another site asks.", "FORBIDDEN"),
+    404: ("NotFound", "There is nothing of this name or id.", "NOTFOUND"),
+    408: ("Slow", "The time is up: of the body, or of what was waited for.", "TIMEOUT"),
+    409: ("Conflict", "Its state does not allow it.", "CONFLICT"),
+    410: ("Gone", "It was there, and is not kept any more.", "EXPIRED"),
+    413: ("TooLarge", "The body is larger than the server takes.", "TOOLARGE"),
+    415: ("Unsupported", "The body is of a type that the server does not read.", "UNSUPPORTED"),
+    429: ("TooMany", "A bound is reached: try again later (`Retry-After`).", "FULL"),
+    500: ("Internal", "A fault of the server. Never the answer to a bad request.", "INTERNAL"),
+    503: ("Unavailable", "The server or its Redis cannot serve now; another, or a moment later, may.", "UNAVAILABLE"),
 }  # fmt: skip
 TAGS = {
     "viewer": "Reading: jobs, queues, limits, schedules, workers, statistics and settings.",
@@ -74,20 +70,19 @@ def ref(name: str) -> Schema:
 def schema(of: Type, least: float | None = None, most: float | None = None) -> Schema:
     """Of a type, with the range of an argument."""
     made: Schema
+    inner = of.of or of
     match of.kind:
         case "document":
             return ref(of.name)
         case "choice":
             return {"type": "string", "enum": list(of.words)}
         case "list" | "page":
-            assert of.of is not None
-            made = {"type": "array", "items": schema(of.of)} | ends(least, most, "Items")
+            made = {"type": "array", "items": schema(inner)} | ends(least, most, "Items")
             made |= {"uniqueItems": True} if of.distinct else {}
             # One queue will do.
-            return {"oneOf": [schema(of.of), made]} if of.of.name == "queue" else made
+            return {"oneOf": [schema(inner), made]} if inner.name == "queue" else made
         case "map":
-            assert of.of is not None
-            return {"type": "object", "additionalProperties": schema(of.of)} | ends(least, most, "Properties")
+            return {"type": "object", "additionalProperties": schema(inner)} | ends(least, most, "Properties")
         case "members":
             return members({name: schema(member) for name, member in of.members})
     if of.name == "states":
@@ -98,8 +93,7 @@ def schema(of: Type, least: float | None = None, most: float | None = None) -> S
 
 
 def ends(least: float | None, most: float | None, what: str) -> Schema:
-    found = {f"min{what}": least, f"max{what}": most}
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in ((f"min{what}", least), (f"max{what}", most)) if value is not None}
 
 
 def members(properties: Mapping[str, Schema], required: Iterable[str] | None = None) -> Schema:
@@ -138,11 +132,9 @@ def example(of: Type) -> Any:
         case "choice":
             return of.words[0]
         case "list" | "page":
-            assert of.of is not None
-            return [example(of.of)]
+            return [example(of.of or of)]
         case "map":
-            assert of.of is not None
-            return {"a": example(of.of)}
+            return {"a": example(of.of or of)}
         case "members":
             return {name: example(member) for name, member in of.members}
     if of.name == "states":
@@ -158,9 +150,8 @@ def sample(made: Schema) -> Any:
             found = found[part]
         name = made["$ref"].rpartition("/")[2]
         return EXAMPLES[name] if name in EXAMPLES else sample(found)
-    for several in ("oneOf", "anyOf"):
-        if several in made:
-            return sample(made[several][0])
+    if several := made.get("oneOf", made.get("anyOf")):
+        return sample(several[0])
     if "allOf" in made:
         return {name: value for one in made["allOf"] for name, value in sample(one).items()}
     for known in ("example", "default", "const"):
@@ -228,9 +219,7 @@ def body(operation: Operation, route: Route) -> dict[str, Any] | None:
         return None
     whole = next((one for one in asked if one.name == "body"), None)
     if whole is not None:
-        is_bytes = whole.type in MEDIA
-        made = content({}, media=MEDIA[whole.type]) if is_bytes else content(schema(whole.of), example(whole.of))
-        return {"required": True, **made}
+        return {"required": True, **content(schema(whole.of), example(whole.of))}
     required = [one for one in asked if not one.optional and not one.header]
     properties = members({one.name: of_argument(one) for one in asked}, [one.name for one in required])
     shown = {one.name: example(one.of) for one in required or asked[:1]}
@@ -239,10 +228,8 @@ def body(operation: Operation, route: Route) -> dict[str, Any] | None:
 
 def answer(operation: Operation) -> tuple[Schema | None, Any]:
     """The schema of a success, and an example; None where there is no body."""
-    forms = [_of_reply(operation, one) for one in operation.replies]
-    if len(forms) == 1:
-        return forms[0]
-    return {"oneOf": [made for made, _ in forms]}, forms[0][1]
+    made, shown = zip(*(_of_reply(operation, one) for one in operation.replies), strict=True)
+    return made[0] if len(made) == 1 else {"oneOf": list(made)}, shown[0]
 
 
 def _of_reply(operation: Operation, told: Reply) -> tuple[Schema | None, Any]:
@@ -261,14 +248,12 @@ def _of_reply(operation: Operation, told: Reply) -> tuple[Schema | None, Any]:
     if of.kind not in ("list", "page"):
         return schema(of), example(of)
     found, shown = {told.name: schema(of)}, {told.name: example(of)}
-    required = [told.name]
     if of.kind == "page":
         found["cursor"] = {"type": "string", "description": "Where to go on; empty at the end."}
         shown["cursor"] = ""
-        required.append("cursor")
     if any(one.name == "looked" for one in operation.arguments):
         found["looked"] = {"type": "integer", "minimum": 0, "description": "How many jobs were looked at."}
-    return members(found, required), shown
+    return members(found, shown), shown
 
 
 def statuses(operation: Operation, route: Route) -> set[int]:
@@ -290,14 +275,11 @@ def statuses(operation: Operation, route: Route) -> set[int]:
 def outcome(operation: Operation, status: int) -> str:
     """What a success means."""
     told = operation.replies[0]
-    if status == 204:
-        return "Done; there is nothing to say." if told.of.name == "nothing" else "There is nothing more to say."
-    if status == 201:
-        return "Enqueued."
+    if status in (201, 204):
+        return "Enqueued." if status == 201 else "Done."
     if told.meaning and not told.meaning.startswith("with"):
         return sentence(told.meaning)
-    known = {"states": "A state for each, in order.", "enqueued": "Enqueued."}
-    return known.get(told.of.name, "What there is.")
+    return "A state for each, in order." if told.of.name == "states" else "What there is."
 
 
 def described(operation: Operation, route: Route) -> dict[str, Any]:
@@ -314,7 +296,7 @@ def described(operation: Operation, route: Route) -> dict[str, Any]:
         made["requestBody"] = asked
     good, value = answer(operation)
     responses: dict[str, Any] = {}
-    for status in SUCCESSES.get(operation.name, (204,) if good is None else (200,)):
+    for status in (201, 200) if operation.name == "enqueue_one" else (204,) if good is None else (200,):
         responses[str(status)] = {"description": outcome(operation, status)}
         if status != 204 and good is not None:
             responses[str(status)] |= content(good, value, MEDIA.get(operation.replies[0].type, (MSGPACK, JSON)))
@@ -329,7 +311,7 @@ def described(operation: Operation, route: Route) -> dict[str, Any]:
 def call() -> dict[str, Any]:
     """`POST /call/{operation}`, which stands for many."""
     names = [name for name, one in operations().items() if one.roles != (SERVER,)]
-    every = sorted({400, 401, 403, 404, 408, 409, 410, 413, 415, 429, 500, 503})
+    every = (400, 401, 403, 404, 408, 409, 410, 413, 415, 429, 500, 503)
     argument = {"oneOf": [{"type": "string"}, {"type": "object", "required": ["$bin"], "properties": {"$bin": {}}}]}
     return {
         "operationId": "call",
@@ -352,8 +334,8 @@ def call() -> dict[str, Any]:
 
 def failures() -> dict[str, Any]:
     found = {}
-    for name, meaning, codes in FAILURES.values():
-        error: dict[str, Any] = {"code": codes[0], "message": "why"}
+    for name, meaning, code in FAILURES.values():
+        error: dict[str, Any] = {"code": code, "message": "why"}
         found[name] = {"description": meaning, **content(ref("Error"), {"error": error})}
     return found
 
@@ -384,23 +366,15 @@ def document() -> dict[str, Any]:
 def used(made: Any, hand: Mapping[str, Any]) -> set[str]:
     """The documents that something refers to."""
     found: set[str] = set()
-
-    def look(node: Any) -> None:
-        if isinstance(node, Mapping):
-            if "$ref" in node and "/schemas/" in node["$ref"]:
-                name = node["$ref"].partition("/schemas/")[2].partition("/")[0]
-                if name not in found:
-                    found.add(name)
-                    look(hand[name])
-            for value in node.values():
-                look(value)
-        elif isinstance(node, list):
-            for value in node:
-                look(value)
-
-    look(made["paths"])
-    look(made["components"]["responses"])
+    new = referred([made["paths"], made["components"]["responses"]])
+    while new:
+        found |= new
+        new = referred([hand[name] for name in new]) - found
     return found
+
+
+def referred(node: Any) -> set[str]:
+    return set(re.findall(r"#/components/schemas/(\w+)", json.dumps(node)))
 
 
 class Dumper(yaml.SafeDumper):
@@ -413,11 +387,10 @@ class Dumper(yaml.SafeDumper):
         return f"{name}-{self.named[name]}"
 
 
-def _text(dumper: Any, text: str) -> Any:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
-
-
-Dumper.add_representer(str, _text)
+Dumper.add_representer(
+    str,
+    lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None),
+)
 
 
 def written() -> str:

@@ -19,21 +19,15 @@ function M.span(ms)
   return string.format("%d s", seconds)
 end
 
---- An integer with commas between thousands.
+--- So many of something, with commas between thousands.
+---@param what string in the singular, which `s` makes plural
 ---@return string
-function M.number(value)
+function M.count(value, what)
   local text, count = string.format("%.0f", value), 1
   while count > 0 do
     text, count = text:gsub("^(%d+)(%d%d%d)", "%1,%2")
   end
-  return text
-end
-
---- So many of something.
----@param what string in the singular, which `s` makes plural
----@return string
-function M.count(value, what)
-  return M.number(value) .. " " .. what .. (value == 1 and "" or "s")
+  return text .. " " .. what .. (value == 1 and "" or "s")
 end
 
 --- How many jobs wait.

@@ -47,9 +47,8 @@ M.POOL = NAMESPACE .. ":pool:" -- + pool, zset: its workers with room, by load
 -- Constraints. A key of one is <number> .. ":" .. value, the number being the constraint's own.
 M.CONSTRAINTS = NAMESPACE .. ":constraints" -- hash: id -> definition (module limits.constraints)
 M.CONSTRAINT_IDS = NAMESPACE .. ":constraint-ids" -- zset, scores 0: ids in order, for paging
-M.CONSTRAINT_NUMBERS = NAMESPACE .. ":constraint-numbers" -- hash: number -> id
 M.MATCHING = NAMESPACE .. ":matching:" -- + queue + 0 byte + job name, string: the constraints that may match there
-M.LIMIT = NAMESPACE .. ":limit:" -- + number, string: limits and live count (module limits.limitrecord)
+M.LIMIT = NAMESPACE .. ":limit:" -- + number, string: its limits and id (module limits.limitrecord)
 M.KEY = NAMESPACE .. ":key:" -- + key, string: what it has in use (module limits.keyrecord)
 M.KEYS_OF = NAMESPACE .. ":keys:" -- + number, zset, scores 0: values of the keys in use
 M.STARTS = NAMESPACE .. ":starts:" -- + key, list: moments and costs of starts in the window

@@ -28,10 +28,11 @@ local MOST_WAITED_FOR = 100
 --- whether another job must end, too}
 local function constraints_of(job, queue)
   local found = {}
-  for _, entry in ipairs(placement.units(job, queue, nil, false)[job_units.ENTRIES]) do
-    local definition = constraints.load_number(entry[job_units.NUMBER])
+  for _, entry in ipairs(placement.units(job, queue)[job_units.ENTRIES]) do
+    local limit = limitrecord.load(entry[job_units.NUMBER])
+    local definition = limit and constraints.load(limit.id)
     if definition then
-      local limit, key = limitrecord.load(definition.n), keyrecord.load_named(entry[job_units.NAME], definition.n)
+      local key = keyrecord.load_named(entry[job_units.NAME], definition.n)
       local shown, is_full = constraintdoc.use_of(limit, key, entry[job_units.COST]), room.is_full(limit, key)
       shown.id, shown.concurrency, shown.rate = definition.i, definition.c, constraintdoc.rate_of(definition)
       shown.open = not is_full and not shown.opens_ms

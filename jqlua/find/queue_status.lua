@@ -109,7 +109,7 @@ local function document_of(queue)
   if shown.queued > 0 then
     shown.oldest_ready_ms, first = oldest.since(queue)
   end
-  if queues.is_fair(queue) then
+  if queues.has(queue, queues.FAIR) then
     shown.fair = fair_of(queue)
   end
   if queues.has(queue, queues.OWN) then

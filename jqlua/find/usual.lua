@@ -17,7 +17,9 @@ local ERROR = 5
 local RELEASED = 7
 
 local log = {} -- its `cells`, decoded once in a call
-local known = {} -- what was looked up in this call
+-- What was looked up in this call.
+local known_runs = {}
+local known_recent = {}
 
 --- Sums up statistics.
 ---@param first number how many buckets ago the earliest is
@@ -63,10 +65,10 @@ end
 ---@return number? ms 95 % of the attempts that were done took no longer; nil of few
 function M.run_ms(queue, name)
   local pair = queue .. "\0" .. name
-  if known[pair] == nil then
-    known[pair] = most_of(sum_of("day", 1, 0, queue, name)[buckets.RUN]) or false
+  if known_runs[pair] == nil then
+    known_runs[pair] = most_of(sum_of("day", 1, 0, queue, name)[buckets.RUN]) or false
   end
-  return known[pair] or nil
+  return known_runs[pair] or nil
 end
 
 --- What became of attempts in the last minutes.
@@ -77,7 +79,7 @@ end
 function M.recent(queue, minutes)
   minutes = minutes or M.MINUTES
   local name = minutes .. "\0" .. (queue or "")
-  if not known[name] then
+  if not known_recent[name] then
     local recent, current = { is_active = false }, math.floor(meta.state[meta.NOW_MS] / WIDTHS.minute)
     recent.cell, recent.from_ms = sum_of("minute", minutes - 1, 0, queue, nil, function(minute, cell)
       if share_of(cell) > 0 then
@@ -88,9 +90,9 @@ function M.recent(queue, minutes)
     end)
     recent.failures, recent.ended = share_of(recent.cell)
     recent.lapsed = recent.cell[LAPSED]
-    known[name] = recent
+    known_recent[name] = recent
   end
-  return known[name]
+  return known_recent[name]
 end
 
 return M

@@ -37,18 +37,17 @@ end
 
 --- The units of a job that is to wait, under the present constraints.
 ---@param argument? string
----@param stores? boolean as of constraints.matching
 ---@return table units
-function M.units(job, queue, argument, stores)
+function M.units(job, queue, argument)
   local name = queue[queues.NAME]
   local is_constrained, is_fair = meta.state[meta.VERSION] > 0, queues.has(queue, queues.FAIR)
-  local fixed = is_constrained and constraints.fixed(name, job[jobs.NAME], stores)
+  local fixed = is_constrained and constraints.fixed(name, job[jobs.NAME])
   if fixed and not is_fair then
     fixed.units = fixed.units or job_units.of_need(name, "", "", fixed.entries)
     return fixed.units
   end
   local facts, group, group_value = constraints.facts(job, argument), "", ""
-  local entries = fixed and fixed.entries or is_constrained and constraints.entries(job, facts, stores) or {}
+  local entries = fixed and fixed.entries or is_constrained and constraints.entries(job, facts) or {}
   if is_fair then
     local fairness = M.fairness(queue)
     if fairness.b then

@@ -37,7 +37,7 @@ end
 local function forget_lanes(queue)
   local name = queue[queues.NAME]
   local index = lane_index.of_queue(name)
-  for _ = 1, queues.is_fair(queue) and MOST_ENTRIES or 0 do
+  for _ = 1, queues.has(queue, queues.FAIR) and MOST_ENTRIES or 0 do
     local place = lane_index.first(index, name)
     if not place then
       break

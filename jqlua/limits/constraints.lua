@@ -2,6 +2,7 @@
 --
 -- Each definition has its own number, which names its keys. A constraint whose matcher changes gets a new number, since
 -- the state under the old one is of no use. An old number has no limits and holds nothing.
+local batch = require "jqlua.base.batch"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
@@ -10,6 +11,7 @@ local jobs = require "jqlua.job.jobs"
 local jobpath = require "jqlua.values.jobpath"
 local matcher = require "jqlua.limits.matcher"
 local memory = require "jqlua.base.memory"
+local limitrecord = require "jqlua.limits.limitrecord"
 local loaded = require "jqlua.limits.loaded"
 local job_units = require "jqlua.limits.job_units"
 
@@ -33,13 +35,6 @@ function M.load(id)
   return raw and cmsgpack.unpack(raw) or nil
 end
 
----@return table? definition
-function M.load_number(number)
-  local id = call("HGET", keys.CONSTRAINT_NUMBERS, number)
-  local definition = id and M.load(id)
-  return definition and definition.n == number and definition or nil
-end
-
 --- All definitions, in no order.
 ---@return table[]
 function M.all()
@@ -54,13 +49,13 @@ end
 function M.save(definition)
   call("HSET", keys.CONSTRAINTS, definition.i, cmsgpack.pack(definition))
   call("ZADD", keys.CONSTRAINT_IDS, 0, definition.i)
-  call("HSET", keys.CONSTRAINT_NUMBERS, definition.n, definition.i)
+  limitrecord.set(definition)
 end
 
 function M.delete(definition)
   call("HDEL", keys.CONSTRAINTS, definition.i)
   call("ZREM", keys.CONSTRAINT_IDS, definition.i)
-  call("HDEL", keys.CONSTRAINT_NUMBERS, definition.n)
+  limitrecord.delete(definition.n)
 end
 
 --- The facts of a job that matchers test. The argument is read only when needed.
@@ -182,39 +177,24 @@ local function look_up(queue_name, name)
 end
 
 --- The definitions that may match jobs of that queue and name, by number. Looked up once for each version of the
---- set of constraints, then stored.
+--- set of constraints, then stored with what else the call writes.
 ---@param queue_name string
 ---@param name string
----@param stores? boolean false for scripts that only read
 ---@return table[] # read-only
-function M.matching(queue_name, name, stores)
+function M.matching(queue_name, name)
   local pair = queue_name .. "\0" .. name
   local list = loaded.lookups[pair]
-  if list and (stores == false or not list.is_new) then
+  if list then
     return list
   end
-  local version = meta.state[meta.VERSION]
-  if not list then
-    local raw = call("GET", keys.MATCHING .. pair)
-    list = raw and (known[raw] or decode(raw))
-    list = list and list.version == version and list or nil
-  end
-  if not list or list.is_new then
-    list = list or look_up(queue_name, name)
-    list.is_new = stores == false
-    if stores ~= false then
-      call("SET", keys.MATCHING .. pair,
-        struct.pack(">I4", version) .. (list[1] and cmsgpack.pack({ unpack(list) }) or ""))
-    end
+  local version, raw = meta.state[meta.VERSION], call("GET", keys.MATCHING .. pair)
+  list = raw and (known[raw] or decode(raw))
+  if not list or list.version ~= version then
+    list = look_up(queue_name, name)
+    batch.write(keys.MATCHING .. pair, struct.pack(">I4", version) .. (list[1] and cmsgpack.pack(list) or ""))
   end
   loaded.lookups[pair] = list
   return list
-end
-
----@param definition table
----@return number conditions to test
-function M.weight(definition)
-  return matcher.weight(definition.m)
 end
 
 --- How many conditions must be tested for a job.
@@ -223,7 +203,7 @@ local function weight_of(list)
   if not list.weight then
     list.weight = 0
     for _, definition in ipairs(list) do
-      list.weight = list.weight + M.weight(definition)
+      list.weight = list.weight + matcher.weight(definition.m)
     end
   end
   return list.weight
@@ -243,10 +223,9 @@ local function find_fixed(list, queue_name, name)
 end
 
 --- Like entries, if they are the same for all jobs of a queue and name.
----@param stores? boolean as of matching
 ---@return table|false fixed {entries, read-only; units, of jobs that wait with nothing else, once known}
-function M.fixed(queue_name, name, stores)
-  local list = M.matching(queue_name, name, stores)
+function M.fixed(queue_name, name)
+  local list = M.matching(queue_name, name)
   local known_fixed, pair = list.fixed, queue_name .. "\0" .. name
   if not known_fixed then
     known_fixed = {}
@@ -268,8 +247,8 @@ function M.check_asked(new_jobs, path)
   end
   for _, new in ipairs(new_jobs) do
     local queue_name, name = new[jobs.QUEUE], new[jobs.NAME]
-    if not M.fixed(queue_name, name, false) then
-      weighed[1] = (weighed[1] or 0) + weight_of(M.matching(queue_name, name, false))
+    if not M.fixed(queue_name, name) then
+      weighed[1] = (weighed[1] or 0) + weight_of(M.matching(queue_name, name))
     end
   end
   weighed[2] = (weighed[2] or 0) + #new_jobs
@@ -281,10 +260,9 @@ end
 --- The units that a job needs under the present constraints. Pays for it, for callers that go through jobs which the
 --- call did not name.
 ---@param facts table
----@param stores? boolean as of matching
 ---@return table[] entries by number
-function M.entries(job, facts, stores)
-  local entries, list = {}, M.matching(job[jobs.QUEUE], job[jobs.NAME], stores)
+function M.entries(job, facts)
+  local entries, list = {}, M.matching(job[jobs.QUEUE], job[jobs.NAME])
   budget.pay(weight_of(list) * budget.CONDITION)
   for _, definition in ipairs(list) do
     if M.is_match(definition, facts, job) then

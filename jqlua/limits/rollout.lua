@@ -6,7 +6,6 @@ local budget = require "jqlua.job.budget"
 local constraints = require "jqlua.limits.constraints"
 local due = require "jqlua.base.due"
 local keyrecord = require "jqlua.limits.keyrecord"
-local limitrecord = require "jqlua.limits.limitrecord"
 local loaded = require "jqlua.limits.loaded"
 local parking = require "jqlua.limits.parking"
 
@@ -73,7 +72,6 @@ end
 ---@param definition table
 function M.remove(definition)
   constraints.delete(definition)
-  limitrecord.delete(definition.n)
   -- Cached lookups of queues and names must be renewed.
   meta.set(meta.VERSION, meta.state[meta.VERSION] + 1)
   for name in pairs(loaded.lookups) do

@@ -28,25 +28,18 @@ function M.is_open(limit, key)
   if not limit then
     return true
   end
-  local now = meta.state[meta.NOW_MS]
-  return now >= key.hold_ms and now >= rate.closed_until(key) and not M.is_full(limit, key)
+  return M.closed_until(key) <= meta.state[meta.NOW_MS] and not M.is_full(limit, key)
 end
 
 --- The first entry without room.
 ---@param entries table[] of units, fetched
 ---@return table? entry
 function M.lacking(entries)
-  local now = meta.state[meta.NOW_MS]
   for i = 1, #entries do
     local entry = entries[i]
-    local limit = loaded.limits[entry[job_units.NUMBER]]
-    if limit then
-      local key, most = loaded.keys[entry[job_units.NAME]], limit.concurrency
-      if most ~= 0 and key.in_use >= most
-        or key.hold_ms > now or key.opens_ms > now and rate.closed_until(key) > now
-        or limit.rate > 0 and not rate.has_room(limit, key, entry) then
-        return entry
-      end
+    local limit, key = loaded.limits[entry[job_units.NUMBER]], loaded.keys[entry[job_units.NAME]]
+    if not M.is_open(limit, key) or limit and limit.rate > 0 and not rate.has_room(limit, key, entry) then
+      return entry
     end
   end
 end

@@ -24,29 +24,8 @@ local function note(tag, id, has)
   changes[id] = has
 end
 
---- Adds a new job. Retention then knows that indexes may hold jobs of its queue.
----@param queue table
----@param job table job
-function M.enter(queue, job)
-  local options = jobs.options(job)
-  local tags = options.tags or {}
-  if tags[1] or options.unique_for then
-    queues.set(queue, queues.INDEXED)
-  end
-  for _, tag in ipairs(tags) do
-    note(tag, job[jobs.ID], true)
-  end
-end
-
---- Removes a job whose record goes.
----@param job table job
-function M.leave(job)
-  for _, tag in ipairs(jobs.options(job).tags or {}) do
-    note(tag, job[jobs.ID], false)
-  end
-end
-
---- Replaces a job's tags; the caller puts them into its record.
+--- Replaces a job's tags; the caller puts them into its record. Retention then knows that indexes may hold jobs of its
+--- queue.
 ---@param job table job
 ---@param old_tags string[]? those it had
 ---@param new_tags string[]?
@@ -58,6 +37,23 @@ function M.replace(job, old_tags, new_tags)
     note(tag, job[jobs.ID], true)
     queues.set(queues.load(job[jobs.QUEUE]), queues.INDEXED)
   end
+end
+
+--- Adds a new job.
+---@param queue table
+---@param job table job
+function M.enter(queue, job)
+  local options = jobs.options(job)
+  if options.unique_for then
+    queues.set(queue, queues.INDEXED)
+  end
+  M.replace(job, nil, options.tags)
+end
+
+--- Removes a job whose record goes.
+---@param job table job
+function M.leave(job)
+  M.replace(job, jobs.options(job).tags, nil)
 end
 
 local function write(command, key, list)

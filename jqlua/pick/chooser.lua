@@ -65,7 +65,7 @@ local function of_pattern(pattern, without, looks)
       best = places.better(best, place)
     else
       budget.pay(budget.STEP)
-      local is_fair = queues.is_fair(queue) and kept < MOST_FAIR
+      local is_fair = queues.has(queue, queues.FAIR) and kept < MOST_FAIR
       local next_priority, next_id = meta.NONE, ""
       if entries[3] then
         next_priority, next_id = tonumber(entries[4]), queues.bound(entries[3])

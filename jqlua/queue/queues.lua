@@ -46,7 +46,6 @@ M.OWN = 64 -- has settings of its own
 M.WEBHOOKS = "jq.webhooks"
 
 M.FORMAT = ">BI4ddddc14I4I4"
-local MOST_KEYS = 256
 local NO_ID = "              "
 M.LEAST_ID = "00000000000000"
 
@@ -66,22 +65,13 @@ local function decoded(name, raw)
   }
 end
 
-local function new_keys(name)
-  local all = keys.OF_QUEUES
-  local count = (all[1] or 0) + 1
-  if count > MOST_KEYS then
-    count = 1
-    for other in next, all do
-      all[other] = nil
-    end
-  end
-  all[1], all[name] = count, { record = keys.QUEUE .. name }
-  return all[name]
+local function keys_of(name)
+  return keys.OF_QUEUES[name] or memory.keep(keys.OF_QUEUES, name, { record = keys.QUEUE .. name })
 end
 
 --- The key of a queue's record.
 function M.record_key(name)
-  return (keys.OF_QUEUES[name] or new_keys(name)).record
+  return keys_of(name).record
 end
 
 ---@param raw string|false the stored record
@@ -97,7 +87,7 @@ function M.decode(name, raw)
     queue = memory.keep(known, name, decoded(name, raw))
   end
   queue[M.REOPENED] = false
-  queue[M.KEYS] = keys.OF_QUEUES[name] or new_keys(name)
+  queue[M.KEYS] = keys_of(name)
   open[name] = queue
   return queue
 end
@@ -239,13 +229,9 @@ function M.is_plain(queue)
   return queue[M.FLAGS] % M.MIXED == 0 and queue[M.VERSION] >= meta.state[meta.ADDED]
 end
 
-function M.is_fair(queue)
-  return M.has(queue, M.FAIR)
-end
-
 --- Updates the bound for a new job that may be the queue's best.
 function M.note_head(queue, priority, id)
-  if M.is_fair(queue) then
+  if M.has(queue, M.FAIR) then
     id = M.LEAST_ID -- ids do not decide which comes next
   end
   local best = queue[M.HEAD_PRIORITY]

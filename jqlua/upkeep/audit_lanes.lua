@@ -127,7 +127,9 @@ end
 
 ---@param number string
 function M.check_limit(number)
-  expect(constraints.load_number(tonumber(number)), "limits", number, "are of no constraint")
+  local limit = limitrecord.load(tonumber(number))
+  local definition = constraints.load(limit.id)
+  expect(definition and definition.n == tonumber(number), "limits", number, "are of no constraint")
 end
 
 --- Checks the index of a queue's lanes against the bound of its best job.

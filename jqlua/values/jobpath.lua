@@ -9,12 +9,8 @@ local seek = string.find
 
 local MOST_SEGMENTS = 32
 local MOST_BYTES = 1024
--- Longer texts are not taken for mistyped paths.
-local LONGEST_GUESSED = 60
 -- Larger arguments are not decoded: the tables may take many times their size.
 local MOST_DECODED_BYTES = 16384
--- A short key may occur in many texts.
-local MOST_LOOKS = 8
 
 --- Splits a path into the argument: `argument.to.country`. `\.` is a dot in a key, `\\` a backslash.
 ---@param text string that begins with "argument."
@@ -60,19 +56,6 @@ function M.compile(segments)
   return segments
 end
 
---- The path into the argument that a text may have meant: `customer`, `Argument.customer`, `arguments.customer`.
-local function meant(text)
-  if type(text) ~= "string" or #text > LONGEST_GUESSED then
-    return nil
-  end
-  local first, rest = text:match("^([%w_-]+)(.*)$")
-  if not first or text:find("[^%w_.-]") then
-    return nil
-  end
-  local guess = first:lower():find("^arg") and rest ~= "" and "argument" .. rest or "argument." .. text
-  return M.split(guess) and guess
-end
-
 --- Checks a path, as `by` and `cost` have it.
 ---@param path string of the field, for errors
 ---@param is_inside? boolean whether it must lead into the argument
@@ -84,8 +67,7 @@ function M.parse(text, path, is_inside)
   elseif type(text) ~= "string" or text:sub(1, 9) ~= "argument." then
     local expected = is_inside and "a path into the argument: argument or argument.<path>"
       or "a path: name, queue, priority, argument or argument.<path>"
-    local guess = not is_fact and meant(text)
-    check.refuse(check.problem(path, expected, text) .. (guess and ", did you mean " .. guess .. "?" or ""))
+    check.refuse(check.problem(path, expected, text))
   end
   local segments, expected = M.split(text)
   check.refuse(not segments and check.problem(path, expected, text))
@@ -94,27 +76,10 @@ end
 
 -- Looking paths up ---------------------------------------------------------------------------------------------------
 
--- cmsgpack reads a whole argument in less time than a walk in Lua takes to one value. But it refuses bin and ext; of a
--- key that is there twice it shows the last, a key with nil it does not show; and it does not tell very large integers
--- from negative ones, nor integers from floats as keys. What it shows is believed where none of this can be; else the
--- argument is walked over.
-
---- Whether a text that occurs in a blob more than once is a key of its maps at most once.
-local function is_one_key(blob, text)
-  local size, at, count = #text, 0, 0
-  for _ = 1, MOST_LOOKS do
-    at = seek(blob, text, at + 1, true)
-    if not at then
-      return count <= 1
-    end
-    -- A text is preceded by its length, by itself or as part of the first byte.
-    local before = string.byte(blob, at - 1)
-    if before == size % 256 or before == size + 0xA0 then
-      count = count + 1
-    end
-  end
-  return false
-end
+-- cmsgpack reads a whole argument in less time than a walk in Lua takes to one value. But it refuses bin and ext; a key
+-- with nil it does not show; and it does not tell very large integers from negative ones, nor integers from floats as
+-- keys. What it shows is believed where none of this can be; else the argument is walked over. Of a key that is there
+-- twice, either may count.
 
 --- Decodes a job's argument. The result is cached in facts.
 local function open(facts)
@@ -163,11 +128,8 @@ function M.look(path, facts)
   local depth = 1
   while value do
     local segment = is_text and path or path[depth]
-    local at = seek(argument, segment, 1, true)
-    if not at then
+    if not seek(argument, segment, 1, true) then
       return false, nil
-    elseif seek(argument, segment, at + 1, true) and not is_one_key(argument, segment) then
-      break
     end
     value = value[segment]
     local kind = type(value)

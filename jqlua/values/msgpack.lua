@@ -303,17 +303,15 @@ function M.index(blob)
   return pos == #blob + 1 and places or nil
 end
 
---- Looks a segment up in the index: the first of a text and an integer that are written alike.
+--- Looks a segment up in the index.
 ---@return number? place
 ---@return boolean is_sure false when it must be looked for in the blob
 local function place_of(places, segment)
-  local place = places[segment]
-  if (byte(segment) or 58) >= 58 then -- neither a digit nor the sign
-    return place, true
+  if places[segment] or (byte(segment) or 58) >= 58 then -- neither a digit nor the sign
+    return places[segment], true
   end
   local integer_key = to_integer(segment)
-  local other = places[integer_key or segment]
-  return other and (not place or other < place) and other or place, type(integer_key) ~= "string"
+  return places[integer_key], type(integer_key) ~= "string"
 end
 
 --- Follows a path. A segment is a key of a map (text, or an integer if it is written like one; the first that fits

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import importlib
 import os
-import shlex
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -46,7 +45,6 @@ class Serve:
     proxy_roles_header: Annotated[str, option("header with the user's roles; viewer without it")] = "x-forwarded-roles"
     session_idle: Annotated[Span, option("idle time after which web UI logins expire, in s")] = 3600
     push_to: Annotated[PushTo, option("networks and hosts to push to, * for any; default: private networks")] = None
-    push_secrets: Annotated[Secrets | None, option("one or two, whsec_…: sign pushes to workers that have none")] = None
     data_dir: Annotated[Path, option("data directory of its own Redis")] = Path("var")
     max_memory: Annotated[Memory | None, option("MiB its own Redis may use, 0: any; default: half the machine's")] = (
         None
@@ -86,7 +84,6 @@ def _serve(*, given: Serve | None = None) -> int:
             session_idle_s=options.pop("session_idle"),
             stop_timeout_s=options.pop("stop_timeout"),
             allowed_hosts=options.pop("allowed_hosts") or (),
-            push_secrets=options.pop("push_secrets") or (),
             max_memory=None if memory is None else memory << 20,
             **options,
         )
@@ -111,7 +108,6 @@ class Work:
     recreate: Annotated[bool, option("set up the namespace again, empty, if it vanishes from Redis")] = False
     stop_timeout: Annotated[Duration, option("time that running jobs have to finish, in s")] = 8
     log_format: Annotated[Logs | None, option("log format; default: as the program has it, or text")] = None
-    reload: Annotated[bool, option("for development: restart when a Python file below this folder changes")] = False
 
 
 @work.default
@@ -123,16 +119,12 @@ def _work(
     MODULE:NAME is a JQ object, such as hello:jq. It takes jobs from where the object does, from a server or Redis
     (--url, several servers with commas between; --redis), or has them pushed.
     """
-    chosen = given or Work()
-    if chosen.reload:
-        return _reload(chosen.stop_timeout)
     from jqmaster.worker import joblog
 
-    where, options = current.get(), dict(vars(chosen))
+    where, options = current.get(), dict(vars(given or Work()))
     url = where.chosen()
     jq = _program(program)
     joblog.configure(options.pop("log_format"), verbose=where.verbose)
-    del options["reload"]
     options |= {
         "host": options.pop("push_host"),
         "port": options.pop("push_port"),
@@ -158,24 +150,6 @@ def _work(
     return worker.run(ends_process=True)
 
 
-def _reload(stop_timeout_s: float) -> int:
-    """Run this command without `--reload`, in a process that starts anew with each change of a Python file."""
-    with brought_by("worker", "work --reload"):
-        from watchfiles import PythonFilter, run_process
-
-    def say(changes: set[tuple[Any, str]]) -> None:
-        changed = min(path for _, path in changes)
-        print(f"{os.path.relpath(changed)} has changed: the worker starts anew", flush=True)
-
-    os.environ.pop("JQ_RELOAD", None)
-    command = shlex.join(word for word in [sys.executable, *sys.orig_argv[1:]] if word != "--reload")
-    run_process(
-        os.getcwd(), target=command, target_type="command", callback=say, watch_filter=PythonFilter(),
-        sigint_timeout=round(stop_timeout_s) + 2,
-    )  # fmt: skip
-    return 0
-
-
 def _program(where: str) -> JQ:
     """The JQ object that the command line names."""
     from jqmaster.client.app import JQ
@@ -192,9 +166,7 @@ def _program(where: str) -> JQ:
     return found
 
 
-def load(
-    *, keep: Annotated[Count | None, option("versions of the scripts to keep, with this one", "JQ_KEEP")] = None
-) -> None:  # fmt: skip
+def load() -> None:
     """Load the scripts into Redis, and set the namespace up."""
     from jqmaster.bundle.built import builtin
     from jqmaster.cluster.opening import Opened
@@ -208,7 +180,7 @@ def load(
     async def loaded() -> tuple[str, Any]:
         place = Opened(url, namespace, form=where.form)
         try:
-            version = await place.load(keep=keep)
+            version = await place.load()
             return version, await place.engine.redis.hget(f"{place.engine.namespace}:manifest", "library")
         finally:
             await place.close()

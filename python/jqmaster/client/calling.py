@@ -105,12 +105,12 @@ class Signature:
         self._function = function
         self._strict = strict
         self.parameters: Mapping[str, Parameter] = self._signature.parameters
+        self.returns_none = self._signature.return_annotation in (None, "None")
         parameters = self.parameters.values()
         self._known = self.parameters.keys()
         self._plain = all(param.kind in NAMED for param in parameters)
         self._names = [param.name for param in parameters if param.kind is NAMED[0]]
         self._required = {param.name for param in parameters if param.default is param.empty} if self._plain else set()
-        self._spread = next((param.name for param in parameters if param.kind is param.VAR_KEYWORD), "")
         self._by_name = all(param.kind in (*NAMED, param.VAR_KEYWORD) for param in parameters)
         with contextlib.suppress(NameError):  # its module may define it later
             _ = self._converters
@@ -145,8 +145,7 @@ class Signature:
         self._convert(bound.arguments, "send")
         if not self._by_name:
             return join(bound.args, bound.kwargs)
-        named = dict(bound.arguments)
-        return named | named.pop(self._spread, {}) or None
+        return dict(zip(self._names, bound.args, strict=False)) | bound.kwargs or None
 
     def decode(self, value: Any) -> Arguments:
         """The arguments that `value` stands for."""

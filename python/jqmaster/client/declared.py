@@ -79,6 +79,22 @@ def limit_of(match: Match, limits: LimitOptions) -> Limit:
     return Limit(limit_id, match, cast(Limits, own))
 
 
+def schedule_of(task: Any, when: ScheduleOptions) -> Schedule:
+    """Raises TypeError or ValueError for one that cannot be. When its moments are the engine judges."""
+    if not isinstance(task, Task):
+        raise TypeError("@jq.schedule(...) goes above @jq.job")
+    schedule_id = when.pop("id", None) or task.name
+    try:
+        known(when, ScheduleOptions)
+        task.checked(when.get("options", {}))
+        if task.signature is not None:  # values wait until all types are known
+            task.signature.bind(tuple(when.get("args", ())), when.get("kwargs", {}))
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"schedule {schedule_id}: {error}") from error.__cause__
+    return Schedule(schedule_id, task, when)
+
+
 async def bring(jq: OperatingMethods, declared: Iterable[Limit | Schedule], tried: asyncio.Event) -> None:
     """Bring all of it, in this order. Sets `tried` when that is done, or the server cannot be reached: it gets the rest
     later, then. Raises ValueError for what cannot be, such as a cron expression that is none: a program with it must

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, Unpack, cast, overload
 
 from jqmaster.client import handle as handles
 from jqmaster.client.calling import MessagePack, Serializer
-from jqmaster.client.declared import Limit, LimitOptions, Match, Schedule, limit_of
+from jqmaster.client.declared import Limit, LimitOptions, Match, Schedule, limit_of, schedule_of
 from jqmaster.client.flow import FlowMethods
 from jqmaster.client.handle import Handle, batched
 from jqmaster.client.link import Link, Target, plain, wait_s
@@ -135,17 +135,7 @@ class Registry(OperatingMethods, FlowMethods):
         """
         if task is None:
             return lambda it: self.schedule(it, **when)
-        if not isinstance(task, Task):
-            raise TypeError("@jq.schedule(...) goes above @jq.job")
-        schedule_id = when.pop("id", None) or task.name
-        if schedule_id in self.recurring:
-            raise ValueError(f"there is a schedule {schedule_id!r} already; give this one another id")
-        try:
-            task.check_schedule(when)
-        except (TypeError, ValueError) as error:
-            kind = TypeError if isinstance(error, TypeError) else ValueError
-            raise kind(f"schedule {schedule_id}: {error}") from error.__cause__
-        self.recurring[schedule_id] = Schedule(schedule_id, task, when)
+        _add(self.recurring, schedule_of(task, when))
         return task
 
     @overload
@@ -160,10 +150,7 @@ class Registry(OperatingMethods, FlowMethods):
         Raises TypeError or ValueError for what cannot be."""
         if match is None:
             return lambda it: self.limit(it, **limits)
-        declared = limit_of(match, limits)
-        if declared.id in self.limits:
-            raise ValueError(f"there is a limit {declared.id!r} already; give this one another id")
-        self.limits[declared.id] = declared
+        _add(self.limits, limit_of(match, limits))
         return match
 
     def middleware(self, function: MiddlewareT) -> MiddlewareT:
@@ -293,6 +280,12 @@ class Registry(OperatingMethods, FlowMethods):
             siblings |= {call: job.id for call, job in pairs}
             done += [Handle(self.link, job.id, created=job.created, task=call.task) for call, job in pairs]
         return done
+
+
+def _add(declared: dict[str, Any], new: Limit | Schedule) -> None:
+    if new.id in declared:
+        raise ValueError(f"there is a {new} already; give this one another id")
+    declared[new.id] = new
 
 
 def _token(request: str, start: int) -> str:

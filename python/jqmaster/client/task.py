@@ -97,7 +97,7 @@ class Task(Generic[P, R]):
         self._retry_on, self._give_up_on = retry_on, give_up_on
         self._check()
         self.signature = None if function is None else _signature(function, name, jq.serializer)
-        self.returns_none = function is not None and _returned(function) in (None, "None")
+        self.returns_none = self.signature is not None and self.signature.returns_none
         self.chosen = self.checked(chosen)
         if function is not None:
             functools.update_wrapper(self, function, updated=())  # type: ignore[arg-type]
@@ -181,14 +181,6 @@ class Task(Generic[P, R]):
             merged["unique"] = unique.key_of(asked, self.name, (args, dict(kwargs)), self.signature, self.jq.serializer)
         return Call(self, argument, merged)
 
-    def check_schedule(self, when: ScheduleOptions) -> None:
-        """Raise TypeError or ValueError for what cannot be. When its moments are the engine judges."""
-        own: dict[str, Any] = {**options.known(when, ScheduleOptions)}
-        args, kwargs = own.pop("args", ()), own.pop("kwargs", {})
-        self.checked(own.pop("options", {}))
-        if self.signature is not None:  # values wait until all types are known
-            self.signature.bind(tuple(args), kwargs)
-
     async def attempt(self, job: Job, elsewhere: Callable[..., Awaitable[Any]] | None = None) -> Any:
         """Run one attempt; its result as it travels. `elsewhere` calls a plain function, in a thread. Raises what the
         function, the serializer and middleware raise."""
@@ -200,13 +192,10 @@ class Task(Generic[P, R]):
         except (TypeError, ValueError) as error:
             message = f"the argument does not fit {self.name}{self.signature}: {text_of(error)}"
             raise JobFailed(message, retry=False) from error
-        if self.jq.middlewares:
-            call: Callable[[], Awaitable[Any]] = functools.partial(self._called, args, kwargs, elsewhere)
-            for middleware in reversed(self.jq.middlewares):
-                call = functools.partial(middleware, job, call)
-            result = await call()
-        else:
-            result = await self._called(args, kwargs, elsewhere)
+        call: Callable[[], Awaitable[Any]] = functools.partial(self._called, args, kwargs, elsewhere)
+        for middleware in reversed(self.jq.middlewares):
+            call = functools.partial(middleware, job, call)
+        result = await call()
         try:
             return self.sent(result)
         except UNPACKABLE as error:
@@ -271,14 +260,6 @@ def _signature(function: Callable[..., Any], name: str, serializer: calling.Seri
         return calling.Signature(function, strict=isinstance(serializer, calling.MessagePack) and serializer.is_usual)
     except TypeError as error:
         raise TypeError(f"job {name}: {error}") from None
-
-
-def _returned(function: Callable[..., Any]) -> Any:
-    """What a function is annotated to return; "" if it does not say, or cannot be asked now."""
-    try:
-        return function.__annotations__.get("return", "")
-    except (AttributeError, NameError):
-        return ""
 
 
 class DefinedTask(Task[P, R], Generic[P, R, V]):

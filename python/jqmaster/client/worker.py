@@ -20,7 +20,7 @@ from jqmaster.client.task import Task
 from jqmaster.connection.wake import backoff_s, end
 from jqmaster.engine.options import several
 from jqmaster.engine.replies import Job
-from jqmaster.errors import JQError, Unavailable, brought_by
+from jqmaster.errors import JQError, brought_by
 from jqmaster.server import logs
 from jqmaster.server.signing import new_secret
 from jqmaster.worker.ending import Outcome
@@ -28,7 +28,7 @@ from jqmaster.worker.notes import in_a_loop
 from jqmaster.worker.signals import Signals
 from jqmaster.worker.sources import EngineSource, RedisSource
 from jqmaster.worker.threads import Threads
-from jqmaster.worker.trouble import lasting
+from jqmaster.worker.trouble import AWAY, lasting
 from jqmaster.worker.worker import STOP_TIMEOUT_S, Function, Worker
 
 if TYPE_CHECKING:
@@ -162,12 +162,9 @@ class AppWorker:
             signals.over()
         return code
 
-    async def serve(self, stop: asyncio.Event) -> None:
-        """Work until `stop` is set. Raises when the worker cannot listen, or is refused."""
-        await self._serve(stop)
-
-    async def _serve(self, stop: asyncio.Event) -> bool:
-        """Whether functions run on when it has stopped."""
+    async def serve(self, stop: asyncio.Event) -> bool:
+        """Work until `stop` is set; whether functions in threads run on then. Raises when the worker cannot listen, or
+        is refused."""
         runner = Runner(self.jq, self.concurrency, self.process_jobs)
         async with runner.alive(), AsyncExitStack() as stack:
             source = self._source()
@@ -200,7 +197,7 @@ class AppWorker:
     async def _ended(self, stop: asyncio.Event) -> tuple[int, bool]:
         """With which exit code, and whether functions run on."""
         try:
-            return 0, await self._serve(stop)
+            return 0, await self.serve(stop)
         except (JQError, OSError) as error:
             logs.say(log, str(error), is_error=True)
             return 1, False
@@ -263,9 +260,9 @@ async def _registered(source: EngineSource, stop: asyncio.Event) -> bool:
         try:
             await source.register()
             return True
-        except Unavailable as error:
+        except AWAY as error:
             if not failures:
-                logs.say(log, f"waiting for the other side: {error}", is_error=True)
+                logs.say(log, f"waiting for the server: {error}", is_error=True)
             with suppress(TimeoutError):
                 async with asyncio.timeout(backoff_s(failures)):
                     await stop.wait()

@@ -117,10 +117,10 @@ class Opened:
         """That of a job's namespace."""
         return self._engines[number_of(job_id, len(self._engines)) if self._cluster else 0]
 
-    async def load(self, **how: Any) -> str:
+    async def load(self) -> str:
         """See `engine.scripts.load`."""
         for engine in self._engines:
-            version = await load(engine.redis, engine.namespace, form=engine.form, **how)
+            version = await load(engine.redis, engine.namespace, form=engine.form)
         return version
 
     async def close(self) -> None:

@@ -162,7 +162,7 @@ def _within(value: Any) -> float:
     """What stands within a map, such as `rate={"limit": 5, "period": timedelta(minutes=1)}`."""
     if isinstance(value, timedelta):
         return value.total_seconds()
-    raise TypeError(f"a {type(value).__name__} is none of its types")
+    raise TypeError(f"there is no type for {type(value).__name__}")
 
 
 def new_request() -> str:

@@ -23,7 +23,6 @@ from jqmaster.connection.endpoint import PASSES_S, is_passing, refusal
 from jqmaster.connection.pool import Pool, pool_at
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.calling import Argument, Spec, given, pack
-from jqmaster.engine.manifest import check_kept
 from jqmaster.engine.scripts import (
     FORMS,
     Form,
@@ -198,12 +197,10 @@ class Engine(Operations):
                 current = await self.redis.hexists(f"{self.namespace}:manifest", "version")
                 await install(self.redis, self.namespace, self.scripts, make_current=not current, form=self.form)
             case "library" if self._library:
-                await check_kept(self.redis, self.namespace, self.scripts)
                 log.info("namespace %s: functions are missing in Redis, loading them", self.namespace)
                 if not await bring_library(self.redis, self.namespace, self.scripts, self._library, self.form):
                     self._do_without_functions(script, problem)
             case "scripts":
-                await check_kept(self.redis, self.namespace, self.scripts)
                 log.debug("Redis has not script %s of namespace %s: loading it", script, self.namespace)
                 await self.redis.script_load(self.scripts[script].source)
             case _:

@@ -1,12 +1,12 @@
 -- Notes a version in a namespace's manifest and among the sources, and forgets those that it keeps no longer
 -- (docs/design.md). One script, so that no two loaders can come between each other.
 --
--- KEYS: the manifest; the sources. ARGV: namespace; version; "1": it becomes current; how many versions stay
+-- KEYS: the manifest; the sources. ARGV: namespace; version; "1": it becomes current, and the one before stays
 -- Gives 0 and what the sources lack, and has noted nothing then; else 1 and the libraries that nobody keeps.
 local manifest, sources = KEYS[1], KEYS[2]
-local namespace, version, is_current, keep, library, functions, operations = unpack(ARGV, 1, 7)
+local namespace, version, is_current, library, functions, operations = unpack(ARGV, 1, 6)
 is_current = is_current == "1"
-local KEPT, PRUNED_MOST = 2, 100
+local KEPT = 2
 
 local function words(text)
   local list = {}
@@ -25,7 +25,7 @@ local function set_of(list, set)
 end
 
 local scripts, shas, needs = {}, {}, {}
-for i = 8, #ARGV, 3 do
+for i = 7, #ARGV, 3 do
   scripts[#scripts + 1] = table.concat(ARGV, " ", i, i + 2)
   shas[ARGV[i]] = ARGV[i + 1]
   needs[#needs + 1] = ARGV[i + 1]
@@ -54,20 +54,10 @@ for _, one in ipairs(before) do
     kept[#kept + 1] = one
   end
 end
-local pruned = {}
-for _, one in ipairs(words(redis.call("HGET", manifest, "pruned"))) do
-  if one ~= version then
-    pruned[#pruned + 1] = one
-  end
-end
-if keep ~= "" then
-  redis.call("HSET", manifest, "keep", keep)
-end
-keep = tonumber(redis.call("HGET", manifest, "keep")) or KEPT
 if is_current then
   kept[#kept + 1] = version
-  while #kept > keep do
-    pruned[#pruned + 1] = table.remove(kept, 1)
+  while #kept > KEPT do
+    table.remove(kept, 1)
   end
 elseif version == current then
   kept = before
@@ -78,7 +68,6 @@ local is_kept = set_of(kept)
 
 local fields = {
   "versions", table.concat(kept, " "), "sources", sources,
-  "pruned", table.concat(pruned, " ", math.max(1, #pruned - PRUNED_MOST + 1)),
   version .. "/scripts", table.concat(scripts, "\n"),
 }
 local function add(name, value)
@@ -95,7 +84,7 @@ end
 -- What this version does not have must not be found under its bare name; of versions that go, nothing.
 local gone, libraries, stay = {}, {}, {}
 if is_current then
-  local bare = set_of({ "version", "versions", "pruned", "keep", "sources", "operations" })
+  local bare = set_of({ "version", "versions", "sources", "operations" })
   add("version", version)
   for name, sha in pairs(shas) do
     bare[name] = true

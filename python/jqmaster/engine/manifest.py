@@ -18,7 +18,6 @@ from redis.exceptions import NoPermissionError, NoScriptError, ResponseError
 
 from jqmaster.bundle.build import Library, Script, version_of
 from jqmaster.engine.replies import text
-from jqmaster.errors import Version
 from jqmaster.manifest.manifest import written
 
 log = logging.getLogger(__name__)
@@ -37,16 +36,14 @@ async def note(
     library: Library | None,
     *,
     make_current: bool,
-    keep: int | None = None,
 ) -> None:
-    """Note these scripts, and the library that is loaded; forget the versions that are kept no longer.
+    """Note these scripts, and the library that is loaded; forget all versions but these and those before.
 
     Raises RedisError.
     """
     key = await _sources_key(client, namespace)
     version = version_of(scripts)
-    keeps = "" if keep is None else str(keep)
-    arguments = [namespace, version, "1" if make_current else "0", keeps]
+    arguments = [namespace, version, "1" if make_current else "0"]
     arguments += [library.name, listed(library)] if library else ["", ""]
     contracts = written(scripts)
     arguments.append(digest := hashlib.sha1(contracts.encode()).hexdigest())
@@ -129,14 +126,3 @@ async def note_library(client: Redis, namespace: str, scripts: Mapping[str, Scri
     if await client.hexists(manifest, "version"):
         fields: dict[Any, Any] = {f"{version}/library": library.name, f"{version}/functions": listed(library)}
         await client.hset(manifest, mapping=fields)
-
-
-async def check_kept(client: Redis, namespace: str, scripts: Mapping[str, Script]) -> None:
-    """Raise Version when these scripts were loaded once and are kept no longer. Raises RedisError."""
-    current, pruned = await client.hmget(f"{namespace}:manifest", "version", "pruned")
-    version = version_of(scripts)
-    if version in text(pruned or b"").split():
-        raise Version(
-            f"version {version} of the scripts is not kept in namespace {namespace} any more, "
-            f"{text(current or b'')} is current: use that version of the package"
-        )

@@ -129,13 +129,6 @@ class Limits(TypedDict, total=False):
     """What tells a program's declaration: nothing changes where it was declared the same before."""
 
 
-class Webhook(TypedDict, total=False):
-    """What is told to whom (docs/webhooks.md). `secrets`: one or two; those it has stay without."""
-
-    on: Sequence[Literal["done", "error", "cancelled", "skipped"]] | None
-    secrets: Sequence[str] | None
-
-
 class Bounds(TypedDict, total=False):
     """What a key is bound to: names and patterns of queues, seconds until it expires, requests a second."""
 

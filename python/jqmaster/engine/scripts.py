@@ -68,32 +68,18 @@ async def check_server(client: Redis) -> None:
 
 
 async def load(
-    client: Redis,
-    namespace: str,
-    scripts: Mapping[str, Script] | None = None,
-    *,
-    make_current: bool = True,
-    form: Form = "auto",
-    keep: int | None = None,
+    client: Redis, namespace: str, scripts: Mapping[str, Script] | None = None, *, form: Form = "auto"
 ) -> str:
     """Note ``scripts`` (default: the package's) for the namespace, and set it up; give their version.
 
     Their library is loaded as well: with ``auto`` where the server has functions, with ``scripts`` never. A script
-    is loaded when it is first called. ``keep`` versions stay, the current one included (default: as said last, or
-    2); clients of others get Version once Redis has lost what they call. Safe to repeat.
-    With ``make_current=False`` the namespace's current version stays what it is, and these scripts stand beside it.
-    Raises ValueError (namespace, keep), UnsuitableServer, Version (data of another schema: the manifest is left
-    alone), Conflict (an import has begun), Unavailable.
+    is loaded when it is first called. The version before stays beside it. Safe to repeat. Raises ValueError for a name,
+    UnsuitableServer, Version (data of another schema: the manifest is left alone), Conflict (an import has begun),
+    Unavailable.
     """
     endpoint_of(client).serve(check_namespace(namespace))
-    scripts = builtin() if scripts is None else scripts
-    if keep is not None and keep < 1:
-        raise ValueError(f"keep: expected a whole number from 1, got {keep!r}")
-
-    async def work() -> str:
-        return await install(client, namespace, scripts, make_current=make_current, form=form, keep=keep)
-
-    return await patiently(work)
+    chosen = builtin() if scripts is None else scripts
+    return await patiently(lambda: install(client, namespace, chosen, make_current=True, form=form))
 
 
 async def _check_key(client: Redis, namespace: str) -> None:
@@ -113,9 +99,9 @@ async def install(
     *,
     make_current: bool,
     form: Form = "auto",
-    keep: int | None = None,
 ) -> str:
-    """As ``load``, once and for a namespace whose name was checked. Whoever sets a namespace up comes by here."""
+    """As ``load``, once and for a namespace whose name was checked. Whoever sets a namespace up comes by here. With
+    ``make_current=False`` its current version stays what it is, and these scripts stand beside it."""
     await check_server(client)
     await _check_key(client, namespace)
     library = library_of(scripts)
@@ -123,7 +109,7 @@ async def install(
         await manifest.run(client, scripts["setup"].source, namespace, f"{namespace}:meta")
         if library and (form == "scripts" or not await load_library(client, library, form)):
             library = None
-        await manifest.note(client, namespace, scripts, library, make_current=make_current, keep=keep)
+        await manifest.note(client, namespace, scripts, library, make_current=make_current)
     except redis.exceptions.RedisError as problem:
         raise from_redis(problem) from problem
     return version_of(scripts)

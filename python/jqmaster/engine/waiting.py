@@ -222,22 +222,24 @@ class Waiting:
     def _in_order(self, view: _Views, called: set[int], spec: Mapping[str, Any], *, is_first: bool) -> list[int]:
         """The partitions that may have jobs: where this request was answered before, where there was a call, and where
         the last look was longest ago."""
+        if len(self._engines) == 1 and (is_first or called):
+            return [0]
         before, now = self._answered.get(spec["request"]), time.monotonic()
         order = sorted(
             range(len(self._engines)), key=lambda one: (one != before, one not in called, view.looked_at[one])
         )
         is_away = min(self._away_until) > now
         due = [one for one in order if one in called or now >= max(view.quiet_until[one], self._away_until[one])]
-        return due or (order if is_first and (is_away or len(order) == 1) else [])
+        return due or (order if is_first and is_away else [])
 
     async def _look(self, wish: _Wish, number: int, spec: Mapping[str, Any], *, sleeps: bool) -> Reply:
         """A pick. Raises Unavailable, and TimeoutError where others can be asked."""
         worker, is_one = str(spec.get("worker")), len(self._engines) == 1
         is_slept_at = number in self._slept_at(worker)
         sleeps = sleeps and is_slept_at
+        picking = self._picked(self._engines[number], spec, wish.name if sleeps else None)
         try:
-            async with asyncio.timeout(None if is_one else LOOK_S):  # what comes later is given back
-                reply = await self._picked(self._engines[number], spec, wish.name if sleeps else None)
+            reply = await (picking if is_one else asyncio.wait_for(picking, LOOK_S))  # what comes later is given back
         except (Unavailable, TimeoutError) as problem:
             self._failed(number, problem)
             raise

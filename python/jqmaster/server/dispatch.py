@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import aiohttp
@@ -41,9 +40,8 @@ _HEADERS = {"content-type": MSGPACK, "accept": MSGPACK}
 class Dispatch(Sender):
     """Delivers jobs to registered workers, at most `max_deliveries` at a time. `start`, then `stop`.
 
-    `master`: its name. `secrets`: with which is signed what goes to workers that registered none. `egress`: to where,
-    default loopback and private networks. `keyring`: the keys with which workers are registered; what one answers is
-    held to the queues of its key.
+    `master`: its name. `egress`: to where, default loopback and private networks. `keyring`: the keys with which
+    workers are registered; what one answers is held to the queues of its key.
     """
 
     log = logging.getLogger("jqmaster.dispatch")
@@ -55,7 +53,6 @@ class Dispatch(Sender):
         engine: Engine,
         *,
         master: str = "",
-        secrets: Sequence[str] = (),
         max_deliveries: int = 1000,
         meters: Meters | None = None,
         egress: Egress | None = None,
@@ -64,7 +61,6 @@ class Dispatch(Sender):
         super().__init__(engine, max_deliveries, egress or Egress(), meters or Meters())
         self._channel = Channel(engine.redis, f"{engine.namespace}:wake:{CHANNEL}")
         self._master = master
-        self._secrets = secrets
         self._request = new_request()
         self._keyring = keyring
         self._poked = False
@@ -98,7 +94,7 @@ class Dispatch(Sender):
         if not parts and next_ms != 0 and not self._poked:
             self._channel.look_in(next_ms)
             await self._channel.sleep(LOOK_EVERY_S)
-        return assigned(parts, self._secrets)
+        return assigned(parts)
 
     async def send(self, push: Push) -> Answer:
         """As `Sender.send`; it is counted and logged."""
@@ -149,8 +145,8 @@ class Dispatch(Sender):
         await super().finish(push, answer)
 
 
-def assigned(parts: list[Any], own_secrets: Sequence[str] = ()) -> list[Push]:
-    """What `assign` replies behind `next_ms`. `own_secrets` are for workers that registered none."""
+def assigned(parts: list[Any]) -> list[Push]:
+    """What `assign` replies behind `next_ms`."""
     pushes = []
     for worker, url, secrets, key, document, argument in zip(*(parts[at::6] for at in range(6)), strict=True):
         job = msgpack.unpackb(document)
@@ -158,7 +154,7 @@ def assigned(parts: list[Any], own_secrets: Sequence[str] = ()) -> list[Push]:
         push = Push(
             id=job["id"], token=job["token"], attempt=job["attempt"], name=job["name"], within_s=job["timeout"],
             worker=worker, receiver=worker, url=f"{bytes(url).decode(errors='replace').rstrip('/')}/worker-job",
-            secrets=bytes(secrets).decode().split() or own_secrets, key=bytes(key).decode(),
+            secrets=bytes(secrets).decode().split(), key=bytes(key).decode(),
             ids=[f"{job['id']}-{job['token']}-{number}" for number in (0, 1)],
             headers=_HEADERS, body=packform.extend_map(document, {"argument": argument}),
         )  # fmt: skip

@@ -6,6 +6,7 @@ with `JsonLines` the pairs are members of the object.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import logging
@@ -78,10 +79,11 @@ _USUAL = {*logging.makeLogRecord({}).__dict__, "message", "asctime", "taskName",
 
 def say(logger: logging.Logger, line: str, *, is_error: bool = False) -> None:
     """Tell who started the process, whatever the level of its log: on stdout, an error on stderr. As JSON where the
-    log is."""
+    log is. A job may have closed these."""
     text = f"jqmaster: {line}" if is_error else line
     level = logging.ERROR if is_error else logging.INFO
     for handler in logging.getLogger().handlers:
         if isinstance(handler.formatter, JsonLines):
             text = handler.formatter.format(logger.makeRecord(logger.name, level, "", 0, line, (), None))
-    print(text, file=sys.stderr if is_error else sys.stdout, flush=True)
+    with contextlib.suppress(OSError, ValueError):
+        print(text, file=sys.stderr if is_error else sys.stdout, flush=True)

@@ -10,7 +10,7 @@ import resource
 import signal
 import socket
 import ssl
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -81,7 +81,6 @@ class ServeOptions:
     tls_cert: Path | None = None  # PEM files; with them it is HTTPS
     tls_key: Path | None = None
     push_to: Egress | None = None  # where workers may be that are pushed to
-    push_secrets: Sequence[str] = ()  # of workers that registered none
     environment: str = ""  # what the web UI calls all this
     environment_color: Color = "grey"
     insecure: bool = False  # others than this host may ask, although the namespace has no keys
@@ -185,7 +184,7 @@ class Server:
         name = f"{socket.gethostname()}:{os.getpid()}"
         self.dispatch = here.each(
             lambda partition: Dispatch(
-                partition, master=name, secrets=options.push_secrets, egress=egress, keyring=keyring,
+                partition, master=name, egress=egress, keyring=keyring,
                 max_deliveries=here.share(options.max_deliveries), meters=meters,
             )
         )  # fmt: skip

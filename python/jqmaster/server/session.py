@@ -10,20 +10,21 @@ import contextlib
 import hashlib
 import ipaddress
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from itsdangerous import BadSignature, TimestampSigner
-from werkzeug.http import parse_cookie
+from werkzeug.http import dump_cookie, parse_cookie
 
 from jqmaster.manifest.contract import ROLES
 from jqmaster.server.keyring import Identity, Keyring
+from jqmaster.server.message import Request
 
 COOKIE = "jq_session"
 IDLE_S = 3600.0
 _MOST_NAME = 100  # bytes, as names of keys, and in the trail
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-Scope = Mapping[str, Any]
+Headers = Mapping[bytes, bytes]
 
 
 class Proxies(NamedTuple):
@@ -36,24 +37,24 @@ class Proxies(NamedTuple):
     user_header: str = "x-forwarded-user"
     roles_header: str = "x-forwarded-roles"
 
-    def trusts(self, scope: Scope) -> bool:
+    def trusts(self, request: Request) -> bool:
         """Whether a request comes straight from one of them."""
-        client = scope.get("client")
+        client = request.scope.get("client")
         try:
             address = ipaddress.ip_address(client[0]) if client else None
         except ValueError:
             return False
         return address is not None and any(address in network for network in self.networks)
 
-    def find(self, scope: Scope) -> Identity | None:
+    def find(self, request: Request) -> Identity | None:
         """Whom the proxy names."""
-        if not self.networks or not self.trusts(scope):
+        if not self.networks or not self.trusts(request):
             return None
-        user = _name_of(_header(scope, self.user_header) or "")
+        user = _name_of(_text(request.headers, self.user_header))
         if not user:
             return None
-        roles = _header(scope, self.roles_header)
-        wanted = {role_name.strip().lower() for role_name in (roles or "viewer").split(",")}
+        roles = _text(request.headers, self.roles_header) or "viewer"
+        wanted = {role_name.strip().lower() for role_name in roles.split(",")}
         return Identity(user, frozenset(role for role in ROLES if role in wanted))
 
 
@@ -69,9 +70,9 @@ def make(keyring: Keyring, key_id: str) -> str:
     return _signer(keyring.seal_of(key_id) or b"").sign(key_id).decode()
 
 
-def find(keyring: Keyring, scope: Scope, idle_s: float = IDLE_S) -> Identity | None:
+def find(keyring: Keyring, headers: Headers, idle_s: float = IDLE_S) -> Identity | None:
     """Who has logged in; None without a session, or when it has not been used for so long."""
-    cookie = _cookie(scope)
+    cookie = parse_cookie(_text(headers, "cookie")).get(COOKIE, "")
     key_id = cookie.partition(".")[0]
     secret = keyring.seal_of(key_id)
     if secret is None:
@@ -83,15 +84,13 @@ def find(keyring: Keyring, scope: Scope, idle_s: float = IDLE_S) -> Identity | N
     return keyring.identity(key_id)
 
 
-def set_cookie(session: str, scope: Scope, proxies: Proxies) -> tuple[bytes, bytes]:
+def set_cookie(session: str, request: Request, proxies: Proxies) -> tuple[bytes, bytes]:
     """The header that has a browser keep a session; an empty one ends it."""
-    scheme = _header(scope, "x-forwarded-proto") if proxies.trusts(scope) else None
-    cookie = [f"{COOKIE}={session}", "Path=/", "HttpOnly", "SameSite=Strict"]
-    if (scheme or scope.get("scheme")) == "https":
-        cookie.append("Secure")
-    if not session:
-        cookie.append("Max-Age=0")
-    return b"set-cookie", "; ".join(cookie).encode("ascii")
+    scheme = _text(request.headers, "x-forwarded-proto") if proxies.trusts(request) else ""
+    is_secure = (scheme or request.scope.get("scheme")) == "https"
+    age = None if session else 0
+    cookie = dump_cookie(COOKIE, session, max_age=age, secure=is_secure, httponly=True, samesite="Strict")
+    return b"set-cookie", cookie.encode("ascii")
 
 
 def _name_of(user: str) -> str:
@@ -103,11 +102,5 @@ def _name_of(user: str) -> str:
     return user.encode()[:_MOST_NAME].decode(errors="ignore")
 
 
-def _cookie(scope: Scope) -> str:
-    return parse_cookie(_header(scope, "cookie")).get(COOKIE, "")
-
-
-def _header(scope: Scope, name: str) -> str | None:
-    wanted = name.encode("latin-1")
-    values = [value.decode("latin-1") for key, value in scope["headers"] if key == wanted]
-    return values[-1] if values else None
+def _text(headers: Headers, name: str) -> str:
+    return headers.get(name.encode("latin-1"), b"").decode("latin-1")

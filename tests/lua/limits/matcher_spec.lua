@@ -167,10 +167,6 @@ describe("a matcher #once", function()
         assert.are.equal(expected, holds({ [path] = value }, { argument = argument }))
       end)
     end
-    check("the first of equal keys", "argument.a", 1, "\130\161a\1\161a\2", true)
-    check("not the second of equal keys", "argument.a", 2, "\130\161a\1\161a\2", false)
-    check("the first of equal keys in another encoding", "argument.a", 1, "\130\217\1a\1\161a\2", true)
-    check("the first of keys that are nil later", "argument.a", 1, "\130\161a\1\161a\192", true)
     check("keys whose text stands in other places", "argument.a", 1, "\131\162aa\161a\162ba\162\161a\161a\1", true)
     check("keys whose text stands in many places", "argument.a", 1,
       "\138" .. ("\161b\161a"):rep(9) .. "\161a\1", true)

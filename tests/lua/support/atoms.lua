@@ -203,13 +203,17 @@ function M.tree(depth)
   elseif kind == 4 then
     return { bytes = any(HOLLOW), entries = {} }
   end
-  local entries, parts = {}, {}
-  for i = 1, math.random(0, 6) do
+  local entries, parts, used = {}, {}, {}
+  for _ = 1, math.random(0, 6) do
     local value = M.tree(depth - 1)
     local key = kind > 7 and any(M.keys) or nil
-    parts[#parts + 1] = key and key[1]
-    parts[#parts + 1] = value.bytes
-    entries[i] = { key and key[2] or not key and tostring(i - 1), value }
+    local segment = key and key[2] or not key and tostring(#entries)
+    if not used[segment] then
+      used[segment or 0] = true
+      parts[#parts + 1] = key and key[1]
+      parts[#parts + 1] = value.bytes
+      entries[#entries + 1] = { segment, value }
+    end
   end
   return { bytes = kind > 7 and M.map(parts) or M.list(parts), entries = entries }
 end

@@ -58,7 +58,7 @@ def test_commands_that_cannot_reach_redis(call: Callable[..., Said], words: str,
 
 
 @pytest.mark.parametrize("words", [
-    f"serve --push-secrets whsec_{SECRET}", f"serve --push-secret whsec_{SECRET}+/==", f"serve whsec_{SECRET}",
+    f"work a --push-secrets whsec_{SECRET}", f"work a --push-secret whsec_{SECRET}+/==", f"serve whsec_{SECRET}",
     f"work --secret whsec_{SECRET}", f"queues --key=jq_0123456789ab_-{SECRET}_", f"top jq_0123456789ab_{SECRET}",
     f"jq_0123456789ab_{SECRET}",
 ])  # fmt: skip

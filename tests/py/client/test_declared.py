@@ -111,7 +111,7 @@ WRONG: list[tuple[str, Callable[[JQ, Any], object], type[Exception]]] = [
     ("give the limit an id", lambda jq, f: jq.limit({"name": "mail"}, concurrency=1), TypeError),
     ("goes above @jq.job", lambda jq, f: jq.limit(lambda: None, concurrency=1), TypeError),
     ("a map of conditions", lambda jq, f: jq.limit("mail", id="x", concurrency=1), TypeError),
-    ("a limit 'mail' already", lambda jq, f: [jq.limit(f, concurrency=1) for _ in range(2)], ValueError),
+    ("a limit mail already", lambda jq, f: [jq.limit(f, concurrency=1) for _ in range(2)], ValueError),
 ]  # fmt: skip
 
 
@@ -141,7 +141,7 @@ async def test_workers_bring_their_schedules(jq: JQ, caplog: pytest.LogCaptureFi
     assert (nightly["cron"], nightly["job"]["priority"], nightly["job"]["name"]) == ("0 3 * * *", 2, "clean")
     assert nightly["argument"] == {"what": "all"}
     await jq.aoperations.unschedule("nightly")
-    with pytest.raises(ValueError, match="there is a schedule 'nightly' already"):
+    with pytest.raises(ValueError, match="there is a schedule nightly already"):
         jq.schedule(clean, id="nightly", every=1)
     with pytest.raises(TypeError):
         jq.schedule(lambda: None, every=1)  # type: ignore[type-var]

@@ -32,11 +32,10 @@ def run(*command: str) -> list[str]:
     return ended.stdout.splitlines()
 
 
-@pytest.mark.parametrize("how", [(), ("--push",)], ids=str)
+@pytest.mark.parametrize("how", [("hello",), ("hello:jq", "--push")], ids=str)
 def test_hello(how: tuple[str, ...], master: MasterProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JQ_URL", master.url)
-    command = ("jqmaster.cli", "work", "hello:jq", "--url", master.url, *how)
-    with Process(*command, ready="worker ", folder=EXAMPLES) as worker:
+    with Process("jqmaster.cli", "work", *how, "--url", master.url, ready="worker ", folder=EXAMPLES) as worker:
         assert run("hello.py") == ["42"]
         worker.signal()  # one that is killed would be tried for the next one's jobs
         assert worker.ends() == 0

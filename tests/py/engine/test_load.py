@@ -13,7 +13,7 @@ from fetching import fetch
 from jqmaster.bundle.build import dump, make_script, version_of
 from jqmaster.bundle.built import builtin, read_built
 from jqmaster.engine.engine import Engine, connect
-from jqmaster.engine.scripts import check_server, load
+from jqmaster.engine.scripts import check_server, install, load
 from jqmaster.errors import UnsuitableServer
 from servers import RedisServer
 
@@ -69,7 +69,7 @@ class TestManifest:
     async def test_another_version_can_be_loaded_beside_the_current_one(self, redis: Redis, namespace: str) -> None:
         current = await load(redis, namespace)
         before = await manifest_of(redis, namespace)
-        beside = await load(redis, namespace, other_version(), make_current=False)
+        beside = await install(redis, namespace, other_version(), make_current=False)
         after = await manifest_of(redis, namespace)
         assert after["version"] == current
         assert after["versions"] == f"{beside} {current}"

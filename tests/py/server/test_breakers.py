@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import logging
 import time
 from typing import Any
 
@@ -15,7 +14,7 @@ from jqmaster.engine.engine import Engine
 from jqmaster.server import breakers
 from jqmaster.server.breakers import FAILURES, Breakers
 from jqmaster.server.meters import Meters
-from parts import ACCEPTED, LONG_S, StubWorker, dispatching, enqueue, eventually, hang, until, worker
+from parts import ACCEPTED, LONG_S, dispatching, enqueue, eventually, hang, until, worker
 
 
 async def test_a_worker_that_hangs_leaves_room_for_the_others(engine: Engine) -> None:
@@ -29,48 +28,33 @@ async def test_a_worker_that_hangs_leaves_room_for_the_others(engine: Engine) ->
         assert 20 <= slow.under_way < 30
 
 
-class Failing:
-    """Answers 401 as long as it is told to."""
+async def test_one_that_fails_is_left_alone_and_tried_again(engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
+    times: list[float] = []
+    status = 401
 
-    def __init__(self) -> None:
-        self.fails = True
-        self.times: list[float] = []
+    async def answer(_job: dict[str, Any]) -> web.Response:
+        times.append(time.monotonic())
+        return web.Response(status=status)
 
-    @property
-    def pauses(self) -> list[float]:
-        return [later - time for time, later in itertools.pairwise(self.times) if later - time > 0.5]
+    async def keep_alive() -> None:
+        """Signs of life end what the engine does about workers that cannot be reached, not what a master does."""
+        while True:
+            await engine.heartbeat(stub.id, [])
+            await asyncio.sleep(0.05)
 
-    async def answer(self, _job: dict[str, Any]) -> web.Response:
-        self.times.append(time.monotonic())
-        return web.Response(status=401 if self.fails else 202)
-
-
-async def test_one_that_fails_is_left_alone_and_tried_again(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.WARNING)
-    failing = Failing()
-    async with worker(engine, failing.answer, max_jobs=10) as stub, dispatching(engine) as dispatch:
-        stop = asyncio.create_task(keep_alive(engine, stub))
+    async with worker(engine, answer, max_jobs=10) as stub, dispatching(engine) as dispatch:
+        alive = asyncio.create_task(keep_alive())
         jobs = [await enqueue(engine, max_retry=0) for _ in range(10)]
-        await eventually(lambda: len(failing.pauses) == 2)
-        assert failing.pauses[0] > 0.9 and failing.pauses[1] > 1.9
-        assert failing.times[-1] - failing.times[-2] > 1.9  # a trial is one job
-        assert stub.id in dispatch.meters.breakers and "401" in dispatch.meters.breakers[stub.id]
-        assert f"circuit open for 2 s: worker {stub.id}" in caplog.text
-        failing.fails = False
+        await eventually(lambda: f"circuit open for 2 s: worker {stub.id}" in caplog.text)
+        assert "401" in dispatch.meters.breakers[stub.id]
+        status = 202
         for job in jobs:
             await until(engine, job, "running")
         await eventually(lambda: not dispatch.meters.breakers)
         assert "recovered; pushing resumed" in caplog.text
-        stop.cancel()
-
-
-async def keep_alive(engine: Engine, stub: StubWorker) -> None:
-    """Its signs of life end what the engine does about workers that cannot be reached, not what a master does."""
-    while True:
-        await engine.heartbeat(stub.id, [])
-        await asyncio.sleep(0.05)
+        alive.cancel()
+    pauses = [later - time for time, later in itertools.pairwise(times)]
+    assert pauses[[pause > 0.5 for pause in pauses].index(True)] > 0.9 and max(pauses) > 1.9
 
 
 # -- pieces ---------------------------------------------------------------------------------------

@@ -135,13 +135,8 @@ class Composed:
 
     def is_healthy(self, test: list[str]) -> bool:
         shell = test[1:] if test[0] == "CMD" else ["/bin/sh", "-c", test[1]]
-        command = [self.here(part) for part in shell]
-        return (
-            subprocess.run(
-                [sys.executable, *command[1:]] if command[0] == "python" else command, capture_output=True
-            ).returncode
-            == 0
-        )
+        command = [sys.executable if part == "python" else self.here(part) for part in shell]
+        return subprocess.run(command, capture_output=True).returncode == 0
 
 
 def test_what_compose_starts_works(tmp_path: Path) -> None:

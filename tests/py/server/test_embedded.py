@@ -3,21 +3,19 @@ accidents."""
 
 from __future__ import annotations
 
-import os
 import shutil
 import stat
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 import redis
 
-from jqmaster.server import embedded
 from jqmaster.server.embedded import EmbeddedRedis, EmbeddedRedisError
+from processes import MasterProcess
 
 
 @pytest.fixture
@@ -37,19 +35,15 @@ def pid_of(server: EmbeddedRedis) -> int:
         return int(asked.info("server")["process_id"])
 
 
-def runs(pid: int) -> bool:
-    """Whether the process lives; one that has ended and waits for its parent does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
 def ends(pid: int, timeout_s: float = 10) -> bool:
+    """Whether the process ends; one that waits for its parent has."""
     deadline = time.monotonic() + timeout_s
-    while runs(pid) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return not runs(pid)
+    with suppress(FileNotFoundError, ProcessLookupError):
+        while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.01)
+    return True
 
 
 def test_it_is_set_up_as_jq_needs_it(folder: Path) -> None:
@@ -72,23 +66,9 @@ def test_a_second_user_shares_it_and_the_last_one_stops_it(folder: Path) -> None
 
 
 def test_a_server_whose_master_was_killed_is_used_again(folder: Path) -> None:
-    code = (
-        "import sys; from jqmaster.server.embedded import EmbeddedRedis; "
-        "s = EmbeddedRedis(sys.argv[1]); s.start(); print(s.url, flush=True); sys.stdin.read()"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(Path(embedded.__file__).parents[1])}
-    master = subprocess.Popen(
-        [sys.executable, "-c", code, str(folder)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=environment,
-    )
-    assert master.stdin is not None and master.stdout is not None
-    with master:
-        assert master.stdout.readline()
+    with MasterProcess("--data-dir", str(folder)) as master:
         pid = pid_of(EmbeddedRedis(folder))
         master.kill()
-        master.wait()
     server = EmbeddedRedis(folder)
     server.start()
     assert pid_of(server) == pid

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import signal
 import socket
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +17,13 @@ from jqmaster import JQ
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.server.embedded import EmbeddedRedis
 from jqmaster.server.server import ServeOptions, Server, StartError
-from parts import LONG_S, enqueue, eventually, listening, until
+from parts import LONG_S, enqueue, eventually, hang, listening, until
 from processes import MasterProcess, Process
-from test_embedded import ends, pid_of
+from test_embedded import ends, folder, pid_of  # noqa: F401
 
 pytestmark = pytest.mark.faults
 
 HEADERS = {"content-type": "application/msgpack", "worker-id": "puller"}
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    path = Path(tempfile.mkdtemp(prefix="jq-"))
-    yield path
-    shutil.rmtree(path, ignore_errors=True)
 
 
 async def _post(session: aiohttp.ClientSession, url: str, body: Any) -> tuple[int, Any]:
@@ -85,10 +75,6 @@ async def test_deliveries_under_way_are_finished(redis_url: str, namespace: str)
 
 
 async def test_the_stop_is_bounded_whatever_hangs(redis_url: str, namespace: str) -> None:
-    async def hang(_job: dict[str, Any]) -> web.Response:
-        await asyncio.Event().wait()
-        raise AssertionError
-
     options = ("--redis", redis_url, "--namespace", namespace, "--stop-timeout", "1")
     with MasterProcess(*options) as master:
         async with listening(hang) as stub, connect(redis_url) as redis:
@@ -109,10 +95,6 @@ async def test_the_stop_is_bounded_whatever_hangs(redis_url: str, namespace: str
 
 
 async def test_a_second_signal_stops_at_once(folder: Path) -> None:
-    async def hang(_job: dict[str, Any]) -> web.Response:
-        await asyncio.Event().wait()
-        raise AssertionError
-
     with MasterProcess("--data-dir", str(folder), "--stop-timeout", "600") as master:
         with EmbeddedRedis(folder) as server:
             pid = pid_of(server)

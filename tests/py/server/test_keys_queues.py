@@ -11,7 +11,7 @@ from http_support import master
 from jqmaster.manifest.contract import ANYBODY, SERVER, Argument, Operation
 from jqmaster.manifest.manifest import operations
 from jqmaster.server.http.routes import ROUTES
-from jqmaster.server.http.within import is_queue
+from jqmaster.server.http.within import kind_of
 from keys_support import Keyed, keyed
 from test_keys import ask
 
@@ -37,6 +37,9 @@ async def test_lists_of_queues_and_alerts_have_its_own(keyed: Keyed) -> None:
         ("/workers", 403),
     ):
         assert (await api.get(path)).status == status, path
+    refused = (await api.get("/session")).value["refused"]
+    assert {"/workers", "/bulks", "/constraints", "/keys"} <= set(refused)
+    assert {"/queues", "/alerts", "/jobs", "/stats", "/job/{id}/history"}.isdisjoint(refused)
 
 
 async def test_every_operation_is_refused_unless_it_is_known_to_be_within(keyed: Keyed) -> None:
@@ -78,7 +81,7 @@ NAMED = [
     (name, argument.name, kind)
     for name, one in CALLED.items()
     for argument in one.arguments
-    for kind in ["queue" if is_queue(one, argument.name) else (argument.of.of or argument.of).name]
+    for kind in [kind_of(one, argument)]
     if naming(kind, "", "") is not None and argument.name not in one.restricted
 ]
 

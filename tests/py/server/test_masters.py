@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
-from typing import Any
 
 import msgpack
 import pytest
@@ -17,7 +16,7 @@ from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.http import HttpEngine
 from jqmaster.server import dispatch
 from jqmaster.server.server import ServeOptions, Server
-from parts import FINISHED, answers, came_to, commands, enqueue, eventually, until, worker
+from parts import FINISHED, answers, asleep, came_to, commands, enqueue, eventually, until, worker
 from servers import RedisServer
 
 Masters = tuple[Server, Server, Server]
@@ -99,7 +98,7 @@ async def test_idle_masters_make_next_to_no_calls() -> None:
                 asyncio.create_task(program({"mail": print}, url).worker().serve(stop))
                 for url in (one.url, two.url, server.url)
             ]
-            await eventually(lambda: _blocked(redis, 5))
+            await asleep(Engine(redis), 5)
             rates = []  # in the first seconds some end what they began with
             while len(rates) < 4 and min(rates, default=3) > 2:
                 began, before = time.monotonic(), await commands(redis)
@@ -108,7 +107,3 @@ async def test_idle_masters_make_next_to_no_calls() -> None:
             assert min(rates) <= 2, rates  # each second
             stop.set()
             await asyncio.wait_for(asyncio.gather(*tasks), 60)
-
-
-async def _blocked(redis: Any, count: int) -> bool:
-    return int((await redis.info("clients"))["blocked_clients"]) >= count

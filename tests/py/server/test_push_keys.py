@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from aiohttp import web
 
 from http_support import api, master  # noqa: F401
-from jqmaster.engine import packform
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.http import HttpEngine
 from jqmaster.server.server import ServeOptions, Server
@@ -44,19 +42,6 @@ async def register(own: Engine, servers: list[Server], stub: StubWorker, **bound
     await via.register("box", ["mail"], url=stub.url)
     await via.close()
     return str(made["id"])
-
-
-@asynccontextmanager
-async def held_back(answer: dict[str, Any]) -> AsyncIterator[tuple[StubWorker, asyncio.Event]]:
-    """A worker that answers when it is told to."""
-    go_on = asyncio.Event()
-
-    async def take(_job: dict[str, Any]) -> web.Response:
-        await go_on.wait()
-        return web.Response(body=packform.pack(answer), content_type="application/msgpack")
-
-    async with listening(take) as stub:
-        yield stub, go_on
 
 
 @pytest.mark.parametrize(
@@ -96,18 +81,24 @@ async def test_a_revoked_keys_worker_gets_nothing_more(two: list[Server], own: E
         jobs = [await enqueue(own, "mail", keep_result=True) for _ in range(3)]
         await asyncio.sleep(SOON_S)
         assert len(stub.jobs) == 1 and {await status(own, job) for job in jobs} == {"queued"}
-        await eventually(lambda: gone(own))
+
+        async def is_gone() -> bool:
+            return [one["state"] for one in (await own.workers()).documents] == ["gone"]
+
+        await eventually(is_gone)
         await register(own, two, stub)  # with another
         for job in jobs:
             await until(own, job, "done")
 
 
-async def gone(own: Engine) -> bool:
-    return [one["state"] for one in (await own.workers()).documents] == ["gone"]
-
-
 async def test_an_answer_that_comes_after_the_revocation_is_not_taken(two: list[Server], own: Engine) -> None:
-    async with held_back({**DONE, "enqueue": [{"name": "mail"}]}) as (stub, go_on):
+    go_on = asyncio.Event()
+
+    async def answer(job: dict[str, Any]) -> web.Response:
+        await go_on.wait()
+        return await answers(200, {**DONE, "enqueue": [{"name": "mail"}]})(job)
+
+    async with listening(answer) as stub:
         key = await register(own, two, stub)
         job = await enqueue(own, "mail", max_retry=0)
         await stub.delivered()

@@ -45,7 +45,8 @@ async def test_a_session_is_as_good_as_its_key(keyed: Keyed) -> None:
     told = (await ui.get("/session")).value
     assert told.pop("master")["namespace"] == keyed.engine.namespace
     assert told == {
-        "name": "ann", "roles": ["viewer", "operator"], "queues": None, "asks": True, "session": True,
+        "name": "ann", "roles": ["viewer", "operator"], "queues": None, "refused": ["/keys"],
+        "asks": True, "session": True,
     }  # fmt: skip
     assert (await ui.get("/queues")).status == 200
     assert (await ui.post("/queue/mail", {"paused": True})).status == 200

@@ -136,6 +136,10 @@ def test_a_key_bound_to_queues_sees_these(ui: Ui, server: Server) -> None:
     ui.go("/jobs", "Jobs")
     ui.page.locator("main").get_by_role("link", name="mail.de").click()
     expect(ui.page.locator("tbody tr[data-key]")).to_have_count(3)
+    ui.page.locator("tbody tr[data-key] a").first.click()
+    expect(ui.page.locator("h1")).to_contain_text("mail.de")
+    ui.go("/queue/mail.de", "mail.de")
+    expect(ui.page.locator("main")).to_contain_text("Settings")
     expect(ui.page.locator("nav a")).to_have_text(["Overview", "Queues", "Jobs"])
 
 

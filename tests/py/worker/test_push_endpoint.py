@@ -84,7 +84,7 @@ async def test_what_a_master_signed_is_run_once(pushed: Pushed) -> None:
 
 
 async def test_a_master_signs_with_what_the_worker_registered(pushed: Pushed, engine: Engine, redis_url: str) -> None:
-    options = ServeOptions(redis_url=redis_url, namespace=engine.namespace, port=0, push_secrets=[OTHER])
+    options = ServeOptions(redis_url=redis_url, namespace=engine.namespace, port=0)
     async with Server(options):
         await until(engine, await enqueue(engine, "note", "pushed"), "done")
     assert pushed.ran == ["pushed"]

@@ -19,7 +19,7 @@ from servers import RedisServer
 from test_worker import SOON_S, working
 
 PROGRAM = """
-import asyncio, threading, time
+import asyncio, os, threading, time
 from jqmaster import JQ
 
 jq = JQ(queue="all", max_retry=0)
@@ -75,6 +75,8 @@ def process(seconds: float) -> None:
 
 @jq.job
 async def leaves_a_task(what: str) -> None:
+    if what == "no stdout":
+        return os.close(1)
     def end():
         if what == "stop":
             asyncio.get_running_loop().stop()
@@ -235,7 +237,7 @@ def test_a_signal_when_the_worker_has_stopped_already_changes_nothing(program: J
         assert one.ends(20) == 0 and "Traceback" not in one.text
 
 
-@pytest.mark.parametrize("what", ["exit", "interrupt", "stop", "error"])
+@pytest.mark.parametrize("what", ["exit", "interrupt", "stop", "error", "no stdout"])
 def test_what_a_job_leaves_behind_does_not_end_its_worker(what: str, program: JQ, tmp_path: Path) -> None:
     with worker(tmp_path) as one:
         enqueued(program, "leaves_a_task", what).result(timeout=SOON_S)

@@ -7,25 +7,21 @@ that create keys of this API, and those of sessions, which browsers have instead
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 from jqmaster.engine import packform, secret
 from jqmaster.engine.calling import contract_of
 from jqmaster.manifest.contract import ANYBODY as NO_ROLE
 from jqmaster.manifest.contract import ROLES, ROLES_OF, Operation
+from jqmaster.manifest.manifest import operations
 from jqmaster.server import session
+from jqmaster.server.http import within
 from jqmaster.server.http.calls import run
 from jqmaster.server.http.own import own
 from jqmaster.server.http_error import HttpError
-from jqmaster.server.keyring import ANYBODY, Identity
+from jqmaster.server.keyring import ANYBODY, Identity, Keyring
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request
 from jqmaster.server.reader import check, members, unpacked
-
-Scope = Mapping[str, Any]
-_SCHEME = b"bearer "
-_ASKS = b'Bearer realm="jq"'
 
 
 def is_closed(master: Master) -> bool:
@@ -33,48 +29,43 @@ def is_closed(master: Master) -> bool:
     return master.keyring is not None and master.keyring.is_required
 
 
-def admit(master: Master, operation: Operation, path: str, scope: Scope) -> Identity:
+def admit(master: Master, operation: Operation, path: str, request: Request) -> Identity:
     """Who may ask for an operation by this path. Raises 401, 403 and 429."""
     keyring = master.keyring
     if keyring is None or not keyring.is_required or operation.roles == (NO_ROLE,):
         return ANYBODY
-    who = identify(master, scope)
+    who = identify(master, keyring, request)
     wait_s = keyring.wait_s(who)
     if wait_s > 0:
-        raise _too_fast("rate limit exceeded for this key", wait_s)
+        retry_after = (b"retry-after", b"%d" % math.ceil(wait_s))
+        raise HttpError(429, "RATE", "rate limit exceeded for this key", more=(retry_after,))
     if needed := operation.lacking(who.roles):
-        why = f"{scope['method']} {path} needs a key with the role {' or '.join(needed)}"
+        why = f"{request.scope['method']} {path} needs a key with the role {' or '.join(needed)}"
         raise HttpError(403, "FORBIDDEN", why)
     return who
 
 
-def identify(master: Master, scope: Scope) -> Identity:
+def identify(master: Master, keyring: Keyring, request: Request) -> Identity:
     """Who sends this. Raises 401 where that cannot be told."""
-    assert master.keyring is not None
-    shown = next((value for name, value in scope["headers"] if name == b"authorization"), None)
+    shown = request.headers.get(b"authorization")
     if shown is None:
-        who = master.proxies.find(scope) or session.find(master.keyring, scope, master.session_idle_s)
-        if who is not None:
-            return who
-        raise _unknown("this master asks for a key: Authorization: Bearer jq_…", _ASKS)
-    is_key = shown[: len(_SCHEME)].lower() == _SCHEME
-    identity = master.keyring.find(shown[len(_SCHEME) :].strip().decode("latin-1")) if is_key else None
-    if identity is None:
-        raise unknown_key()
-    return identity
+        who = master.proxies.find(request) or session.find(keyring, request.headers, master.session_idle_s)
+        if who is None:
+            raise _unknown("this master asks for a key: Authorization: Bearer jq_…")
+        return who
+    scheme, _, key = shown.decode("latin-1").partition(" ")
+    return known(keyring.find(key.strip()) if scheme.lower() == "bearer" else None)
 
 
-def unknown_key() -> HttpError:
-    """401 for a key that lets nobody in."""
-    return _unknown("the key is unknown, has expired or was revoked", _ASKS + b', error="invalid_token"')
+def known(who: Identity | None) -> Identity:
+    """Who has shown a key. Raises 401 where it is none that is good."""
+    if who is None:
+        raise _unknown("the key is unknown, has expired or was revoked", b', error="invalid_token"')
+    return who
 
 
-def _too_fast(message: str, wait_s: float) -> HttpError:
-    return HttpError(429, "RATE", message, more=((b"retry-after", b"%d" % math.ceil(wait_s)),))
-
-
-def _unknown(message: str, asks: bytes) -> HttpError:
-    return HttpError(401, "UNAUTHORIZED", message, more=((b"www-authenticate", asks),))
+def _unknown(message: str, more: bytes = b"") -> HttpError:
+    return HttpError(401, "UNAUTHORIZED", message, more=((b"www-authenticate", b'Bearer realm="jq"' + more),))
 
 
 # -- handlers ---------------------------------------------------------------------------------------
@@ -116,12 +107,11 @@ async def who(master: Master, request: Request) -> Reply:
     keyring = master.keyring
     if keyring is None or not keyring.is_required:
         return Reply(200, await _told(master, ANYBODY, asks=False))
-    identity = identify(master, request.scope)
+    identity = identify(master, keyring, request)
     headers = []
-    logged_in = session.find(keyring, request.scope, master.session_idle_s)
+    logged_in = session.find(keyring, request.headers, master.session_idle_s)
     if b"authorization" not in request.headers and logged_in == identity:
-        renewed = session.make(keyring, identity.key_id)
-        headers = [session.set_cookie(renewed, request.scope, master.proxies)]
+        headers = [session.set_cookie(session.make(keyring, identity.key_id), request, master.proxies)]
     return Reply(200, await _told(master, identity, asks=True, has_session=bool(headers)), headers=headers)
 
 
@@ -139,12 +129,10 @@ async def log_in(master: Master, request: Request) -> Reply:
     check(request.body)
     shown = unpacked(members(request.body).get("key", b""))
     keyring = master.keyring
-    identity = keyring.find(shown) if keyring is not None and isinstance(shown, str) else None
-    if keyring is None or identity is None:
-        raise unknown_key()
-    made = session.make(keyring, identity.key_id)
-    document = await _told(master, identity, asks=True, has_session=True)
-    return Reply(200, document, headers=[session.set_cookie(made, request.scope, master.proxies)])
+    identity = known(keyring.find(shown) if keyring is not None and isinstance(shown, str) else None)
+    assert keyring is not None
+    cookie = session.set_cookie(session.make(keyring, identity.key_id), request, master.proxies)
+    return Reply(200, await _told(master, identity, asks=True, has_session=True), headers=[cookie])
 
 
 @own(
@@ -157,19 +145,20 @@ async def log_in(master: Master, request: Request) -> Reply:
 )
 async def log_out(master: Master, request: Request) -> Reply:
     """`DELETE /session`: the browser forgets it."""
-    return Reply(204, headers=[session.set_cookie("", request.scope, master.proxies)])
+    return Reply(204, headers=[session.set_cookie("", request, master.proxies)])
 
 
 async def _told(master: Master, identity: Identity, *, asks: bool, has_session: bool = False) -> bytes:
     rights = {right for role in identity.roles for right in ROLES_OF[role]}
-    queues = None if identity.queues is None else list(identity.queues)
-    return packform.pack(
-        {
-            "name": identity.name,
-            "roles": [role for role in ROLES if role in rights],
-            "queues": queues,
-            "asks": asks,
-            "session": has_session,
-            "master": await master.about(),
-        }
-    )
+    document = {
+        "name": identity.name, "roles": [role for role in ROLES if role in rights],
+        "queues": None if identity.queues is None else list(identity.queues),
+        "refused": [
+            route.path
+            for operation in operations().values()
+            for route in operation.routes
+            if route.method == "GET" and not (operation.is_for(identity.roles) and within.may_ask(identity, operation))
+        ],
+        "asks": asks, "session": has_session, "master": await master.about(),
+    }  # fmt: skip
+    return packform.pack(document)

@@ -13,7 +13,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from jqmaster.server import logs, origin
 from jqmaster.server.http import routes, ui
@@ -28,6 +28,7 @@ from jqmaster.server.message import Reply, Request
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
+T = TypeVar("T")
 
 MAX_CONTENT_LENGTH = 16 * 1024 * 1024
 # So much of each body is not counted: outcomes and signs of life come through, whoever sends how much else.
@@ -60,13 +61,12 @@ class RequestBounds:
         for limit in self.coming:
             limit.reschedule(asyncio.get_running_loop().time() + within_s)
 
-    @contextlib.asynccontextmanager
-    async def within(self, most_s: float) -> Any:
+    async def within(self, most_s: float, part: Awaitable[T]) -> T:
         """A part of a request that may take so long to come. Raises TimeoutError."""
         self.coming.add(limit := asyncio.timeout(most_s))
         try:
             async with limit:
-                yield
+                return await part
         finally:
             self.coming.discard(limit)
 
@@ -136,7 +136,7 @@ class _Exchange:
                 return
             if route is None:
                 raise routes.nowhere(method, self._scope["path"])
-            request.who = admit(master, route.operation, route.path, self._scope)
+            request.who = admit(master, route.operation, route.path, request)
             # Where keys are asked for, what anybody may send (a key to log in with) is small.
             is_strange = is_closed(master) and request.who is ANYBODY
             body = await self._read(min(self._app.longest, SMALL) if is_strange else self._app.longest)
@@ -167,8 +167,7 @@ class _Exchange:
         if length.isdigit() and int(length) > longest:
             raise _too_large(longest)
         try:
-            async with self._bounds.within(self._bounds.body_s):
-                return await self._read_chunks(longest)
+            return await self._bounds.within(self._bounds.body_s, self._read_chunks(longest))
         except TimeoutError:
             if self._bounds.is_stopping:
                 raise draining() from None
@@ -213,8 +212,7 @@ class _Exchange:
             await self._begin(reply, (b"connection", b"close"))
             await self._send({**_END, "body": reply.body, "more_body": True})
             with contextlib.suppress(TimeoutError):
-                async with self._bounds.within(0 if self._bounds.is_stopping else REST_S):
-                    await asyncio.wait((rest,))
+                await self._bounds.within(0 if self._bounds.is_stopping else REST_S, asyncio.wait((rest,)))
             await self._send(_END)
         finally:
             rest.cancel()

@@ -13,7 +13,7 @@ from typing import Any
 from jqmaster.engine import replies
 from jqmaster.engine.engine import Engine
 from jqmaster.errors import JQError
-from jqmaster.manifest.contract import Operation
+from jqmaster.manifest.contract import Argument, Operation
 from jqmaster.server.http_error import HttpError
 from jqmaster.server.keyring import Identity
 from jqmaster.server.reader import printable, unpacked
@@ -21,6 +21,8 @@ from jqmaster.server.reader import printable, unpacked
 _QUEUE_OF = {"queues": "name", "alerts": "queue"}
 """Listings of all queues, which for a bound key leave out those that are none of its own; and where an entry has its
 queue's name."""
+_NAMING = ("queue", "job", "Where", "Pick", "NewJob", "JobChange", "Outcome")
+"""Types of which `_note` says what they name."""
 
 
 async def check(engine: Engine, who: Identity, operation: Operation, arguments: Sequence[bytes]) -> None:
@@ -34,9 +36,7 @@ async def check(engine: Engine, who: Identity, operation: Operation, arguments: 
     jobs: list[Any] = []
     for argument in operation.arguments:
         if argument.name in given:
-            of = argument.of
-            kind = "queue" if is_queue(operation, argument.name) else of.of.name if of.of is not None else of.name
-            _note(kind, given[argument.name], queues, jobs)
+            _note(kind_of(operation, argument), given[argument.name], queues, jobs)
     if not (queues or jobs) and operation.name in _QUEUE_OF:
         return
     if not (queues or jobs) and not (operation.is_free and not operation.restricted.keys() & given.keys()):
@@ -44,6 +44,12 @@ async def check(engine: Engine, who: Identity, operation: Operation, arguments: 
     check_queues(who, queues)
     if jobs:
         await _check_jobs(engine, who, jobs)
+
+
+def may_ask(who: Identity, operation: Operation) -> bool:
+    """Whether any call of it is not refused, as for its queues."""
+    names = any(kind_of(operation, argument) in _NAMING for argument in operation.arguments)
+    return who.queues is None or names or operation.is_free or operation.name in _QUEUE_OF
 
 
 def leave_out(who: Identity, operation: Operation, reply: Any) -> Any:
@@ -55,9 +61,11 @@ def leave_out(who: Identity, operation: Operation, reply: Any) -> Any:
     return [cursor, *(entry for entry in entries if who.may_use(unpacked(entry).get(field, "")))]
 
 
-def is_queue(operation: Operation, name: str) -> bool:
-    """Whether an argument names queues whatever its type: reads take any name."""
-    return name == "queue" or (operation.name, name) in (("queues", "names"), ("forget", "name"))
+def kind_of(operation: Operation, argument: Argument) -> str:
+    """The type of what an argument names. Reads take any name as that of a queue."""
+    if argument.name == "queue" or (operation.name, argument.name) in (("queues", "names"), ("forget", "name")):
+        return "queue"
+    return (argument.of.of or argument.of).name
 
 
 def check_answer(who: Identity, outcome: Mapping[str, Any], follow: Sequence[bytes]) -> None:

@@ -84,6 +84,8 @@ export function withQuery(target, filters = {}) {
 
 /** `read`: what makes a value of the answer's text. */
 async function call(method, target, { query, body, signal, read = parse } = {}) {
+  if (method === 'GET' && who?.refused.includes(target))
+    throw new ApiError(403, 'FORBIDDEN', 'The key may not see this.');
   const headers = { accept: 'application/json' };
   const options = { method, headers, signal, cache: 'no-store' };
   if (body !== undefined) {
