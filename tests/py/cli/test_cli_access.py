@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from cli_support import Cli, Said, call, cli_
+from cli_support import Cli, Said, call, cli_, straight
 from http_live import Live, live_server
 from jqmaster import JQ
 from jqmaster.engine import secret
 
-__all__ = ["call", "cli_"]
+__all__ = ["call", "cli_", "straight"]
 
 ME = f"{getpass.getuser()}@{socket.gethostname()}"
 
@@ -27,7 +27,7 @@ def keyed(redis_url: str, namespace: str) -> Iterator[Live]:
         yield live
 
 
-def straight(redis_url: str, namespace: str) -> list[str]:
+def on_redis(redis_url: str, namespace: str) -> list[str]:
     return ["--redis", redis_url, "--namespace", namespace]
 
 
@@ -54,7 +54,7 @@ class TestTheKeyOfTheCommandLine:
     @pytest.fixture
     def key(self, keyed: Live, call: Callable[..., Said], redis_url: str, namespace: str) -> str:
         """Of an admin: the first one is made straight on Redis."""
-        made = call("keys", "create", "root", "--role", "admin", *straight(redis_url, namespace))
+        made = call("keys", "create", "root", "--role", "admin", *on_redis(redis_url, namespace))
         assert made.code == 0, made.err
         deadline = time.monotonic() + 60
         assert keyed.master.keyring is not None
