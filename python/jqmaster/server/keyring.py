@@ -139,8 +139,8 @@ class Keyring:
         return self.identity(key_id) if key is not None and secret.fits(shown, key.digest) else None
 
     def seal_of(self, key_id: str) -> bytes | None:
-        """With what sessions of a key are sealed; None when there is no such key, or not any more."""
-        key = self._good(key_id)
+        """With what sessions of a key are sealed; None when there is no such key."""
+        key = self._keys.get(key_id)
         return self._seal + key.digest.encode() if key else None
 
     def identity(self, key_id: str) -> Identity | None:
