@@ -67,7 +67,7 @@ _TABLES = {
 def table(operation: str, documents: Rows) -> show.Table:
     """`documents` as `operation` lists them."""
     columns, empty = _TABLES[operation]
-    return show.Table(columns, documents, empty=empty)
+    return show.Table(columns, map(_with_why, documents) if operation == "queues" else documents, empty=empty)
 
 
 def _listed(operation: str, name: str | None = None, **asked: Any) -> Replies:
@@ -78,13 +78,13 @@ def _listed(operation: str, name: str | None = None, **asked: Any) -> Replies:
         yield found, lambda: show.facts(found)
         return
     documents = list(client.each(operation, **asked))
-    yield documents, table(operation, map(with_why, documents) if operation == "queues" else documents)
+    yield documents, table(operation, documents)
 
 
 # -- queues ---------------------------------------------------------------------------------------
 
 
-def with_why(queue: dict[str, Any]) -> dict[str, Any]:
+def _with_why(queue: dict[str, Any]) -> dict[str, Any]:
     """A queue, with why its jobs wait."""
     waiting = sum(queue[state] for state in _WAITING)
     cause = f"held by {', '.join(queue['held_by'])}" if queue.get("cause") == "constraint" else queue.get("cause")

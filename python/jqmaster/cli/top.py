@@ -60,7 +60,7 @@ def look(client: Client) -> tuple[list[Text], list[show.Table]]:
     ]
     groups = sorted(client.each("failures"), key=lambda group: -group["last_ms"])
     tables = [
-        lists.table("queues", map(lists.with_why, queues)),
+        lists.table("queues", queues),
         lists.table("workers", client.each("workers")),
         lists.table("constraints", client.each("constraints", busiest=1)),
         lists.table("failures", groups),

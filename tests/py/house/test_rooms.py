@@ -19,7 +19,7 @@ PACKAGE = ROOT / "python/jqmaster"
 # ones, also for type checkers alone and within functions. The package's `__init__` may know all. With each room the
 # lines that it may have.
 FLOORS: dict[str, dict[str, int]] = {
-    "for people": {"__main__": 20, "cli": 2410, "testing": 140},
+    "for people": {"__main__": 20, "cli": 2400, "testing": 140},
     "for programs": {"client": 2730, "worker": 2300},
     "the server": {"server": 4550},
     "the engine's hand": {
