@@ -17,13 +17,14 @@ from pathlib import Path
 sys.path.extend(str(Path(__file__).resolve().parents[1] / "tests" / "py" / room) for room in ("support", "model"))
 
 from fuzz_http import HttpFuzzer, fuzzed_master
-from fuzz_scripts import Fault, Report, ScriptFuzzer, fuzzed_server
+from fuzz_scripts import Fault, Report, ScriptFuzzer
+from refusal_data import debug_server
 
 ROUNDS_OF_A_SERVER = 10
 
 
 def by_scripts(seed: str, form: str) -> Iterator[Report]:
-    with fuzzed_server() as server:
+    with debug_server() as server:
         fuzzer = ScriptFuzzer(server, form, seed)
         for number in itertools.count():
             fuzzer.round(number)
@@ -35,7 +36,7 @@ def by_http(seed: str) -> Iterator[Report]:
     report = Report()
     for first in itertools.count(0, ROUNDS_OF_A_SERVER):
         with ExitStack() as stack:
-            server = stack.enter_context(fuzzed_server())
+            server = stack.enter_context(debug_server())
             fuzzer = HttpFuzzer(server, stack.enter_context(fuzzed_master(server)), seed)
             fuzzer.report = report
             for number in range(first, first + ROUNDS_OF_A_SERVER):

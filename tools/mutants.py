@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -21,7 +22,6 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from queue import SimpleQueue
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "tools" / "mutants.toml"
@@ -121,7 +121,7 @@ def check(mutant: Mutant | None, tests: Sequence[str], tree: Path) -> tuple[bool
     took = f"{time.monotonic() - begun:.0f} s"
     if mutant is None:
         is_fine = came == "passed"
-        line = f"{'well' if is_fine else 'FAILS WITHOUT A FAULT'}: {' '.join(tests)}"
+        line = f"{'well' if is_fine else 'FAILS WITHOUT A FAULT'}: {' '.join(tests)}, {took}"
     else:
         is_fine = came == "failed"
         line = f"{ {'passed': 'SURVIVES', 'failed': 'found', 'broken': 'BROKEN'}[came] }: {mutant.file}: {mutant.why}"
@@ -147,22 +147,18 @@ def main() -> int:
     if not options.faults:
         tasks = [*((None, tests) for tests in sorted(by_file(wanted))), *tasks]
     wrong = 0
-    with tempfile.TemporaryDirectory(prefix="jq-mutants-") as folder, ThreadPoolExecutor(options.jobs) as pool:
-        trees: SimpleQueue[Path] = SimpleQueue()
-        for number in range(options.jobs):
-            tree = Path(folder, str(number))
-            copy_to(tree)
-            trees.put(tree)
+    own = threading.local()  # of each thread the tree that it works in
 
-        def one(mutant: Mutant | None, tests: tuple[str, ...]) -> tuple[bool, str]:
-            tree = trees.get()
-            try:
-                return check(mutant, tests, tree)
-            finally:
-                trees.put(tree)
+    def prepare() -> None:
+        own.tree = Path(tempfile.mkdtemp(dir=folder))
+        copy_to(own.tree)
 
+    with (
+        tempfile.TemporaryDirectory(prefix="jq-mutants-") as folder,
+        ThreadPoolExecutor(options.jobs, initializer=prepare) as pool,
+    ):
         try:
-            for done in as_completed([pool.submit(one, *task) for task in tasks]):
+            for done in as_completed([pool.submit(lambda task: check(*task, own.tree), task) for task in tasks]):
                 is_fine, line = done.result()
                 wrong += not is_fine
                 print(line, flush=True)

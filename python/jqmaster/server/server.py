@@ -32,7 +32,7 @@ from jqmaster.server.dispatch import Dispatch
 from jqmaster.server.egress import Egress
 from jqmaster.server.embedded import EmbeddedRedis, EmbeddedRedisError
 from jqmaster.server.http import http1
-from jqmaster.server.http.app import App, RequestBounds
+from jqmaster.server.http.app import App
 from jqmaster.server.keyring import Keyring
 from jqmaster.server.loop import Loop
 from jqmaster.server.master import Color, Master
@@ -112,11 +112,11 @@ class Server:
         self.url = ""
         self.redis_url = ""
         self.master: Master
+        self.app: App
         self.dispatch: Dispatch
         self.webhooks: Webhooks
         self._embedded: EmbeddedRedis | None = None
         self._shutdown = asyncio.Event()
-        self._bounds = RequestBounds()
         self._http: asyncio.Task[None] | None = None
         self._socket: socket.socket | None = None
         self._config: hypercorn.config.Config
@@ -289,9 +289,8 @@ class Server:
         if self.options.tls_cert is not None:
             config.certfile, config.keyfile = self._tls_files()
             config.alpn_protocols = ["http/1.1"]
-        app: Any = App(
-            self.master, hosts=self.options.hosts(), bounds=self._bounds, root_path=self.options.root_path.rstrip("/")
-        )
+        self.app = App(self.master, hosts=self.options.hosts(), root_path=self.options.root_path.rstrip("/"))
+        app: Any = self.app
         serving = hypercorn.asyncio.serve(app, config, shutdown_trigger=self._shutdown.wait)
         self._http = asyncio.create_task(serving, name="http server")
 
@@ -300,7 +299,7 @@ class Server:
         if self._http is None:
             return
         timeout_s = self._config.graceful_timeout = self._left_s(0.2, 0.6)
-        self._bounds.hurry(timeout_s / 2)
+        self.app.bounds.hurry(timeout_s / 2)
         await asyncio.wait({self._http}, timeout=timeout_s + 1)
         if not self._http.done():
             await end((self._http,), 1.0)

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 import pytest
 
 from fuzz_http import HttpFuzzer, fuzzed_master
-from fuzz_scripts import Fault, ScriptFuzzer, fuzzed_server
+from fuzz_scripts import Fault, ScriptFuzzer
+from refusal_data import debug_server
 from servers import RedisServer
 
 
 @pytest.fixture
 def server() -> Iterator[RedisServer]:
-    with fuzzed_server() as server:
+    with debug_server() as server:
         yield server
 
 

@@ -25,8 +25,8 @@ MOST = 300_000
 @pytest.fixture
 def live(redis_url: str) -> Iterator[Live]:
     namespace = "{t" + secrets.token_hex(6) + "}"
-    bounds = RequestBounds(most_bytes=MOST, body_s=2)
-    with live_server(redis_url, namespace, bounds=bounds) as live:
+    with live_server(redis_url, namespace) as live:
+        live.server.app.bounds = RequestBounds(most_bytes=MOST, body_s=2)
         yield live
 
 

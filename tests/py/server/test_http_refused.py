@@ -15,7 +15,7 @@ import pytest
 
 from http_live import Live, live_server
 from jqmaster.server.http import app
-from jqmaster.server.keyring import Keyring
+from parts import eventually
 from test_http_bounds import answer
 
 LONGEST = 100_000
@@ -27,18 +27,17 @@ ROW = b"x" * 1000
 def live(redis_url: str) -> Iterator[Live]:
     namespace, most_s = "{t" + secrets.token_hex(6) + "}", app.REST_S
     app.REST_S = REST_S
-    with live_server(redis_url, namespace, max_content_length=LONGEST, hosts=["jq"]) as live:
+    with live_server(redis_url, namespace, allowed_hosts=["jq"]) as live:
+        live.server.app.longest = LONGEST
 
         async def give_keys() -> None:
-            engine = live.master.engine
+            engine, keyring = live.master.engine, live.master.keyring
             KEYS["good"] = (await engine.grant("ada", ["worker"]))["key"]
             KEYS["slow"] = (await engine.grant("bob", ["worker"], rate=0.001))["key"]
-            live.master.keyring = Keyring(engine, engine.redis)
-            await live.master.keyring.start()
+            await eventually(lambda: keyring and all(map(keyring.find, (KEYS["good"], KEYS["slow"]))))
 
         live.run(give_keys())
         yield live
-        live.run(live.master.keyring.stop())
     app.REST_S = most_s
 
 

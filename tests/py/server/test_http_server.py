@@ -20,7 +20,8 @@ from http_support import JSON, MSGPACK, Answer, hold_against_document
 @pytest.fixture
 def live(redis_url: str) -> Iterator[Live]:
     namespace = "{t" + secrets.token_hex(6) + "}"
-    with live_server(redis_url, namespace, max_content_length=1 << 20) as live:
+    with live_server(redis_url, namespace) as live:
+        live.server.app.longest = 1 << 20
         yield live
 
 

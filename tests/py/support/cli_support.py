@@ -91,21 +91,16 @@ def call(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> 
     return called
 
 
-@pytest.fixture(params=["redis", "master"])
-def cli_(request: pytest.FixtureRequest, call: Callable[..., Said], redis_url: str, namespace: str) -> Iterator[Cli]:
-    """A command line on a namespace of its own, both ways."""
-    with live_server(redis_url, namespace) as live:
-        straight = ["--redis", redis_url, "--namespace", namespace]
-        yield Cli(
-            straight if request.param == "redis" else ["--url", live.url],
-            live.url,
-            call,
-            JQ(redis_url, namespace=namespace),
-        )
-
-
 @pytest.fixture
 def straight(call: Callable[..., Said], redis_url: str, namespace: str) -> Iterator[Cli]:
-    """Straight on Redis only."""
+    """A command line on a namespace of its own, straight on Redis."""
     with live_server(redis_url, namespace) as live:
         yield Cli(["--redis", redis_url, "--namespace", namespace], live.url, call, JQ(redis_url, namespace=namespace))
+
+
+@pytest.fixture(params=["redis", "master"])
+def cli_(request: pytest.FixtureRequest, straight: Cli) -> Cli:
+    """The same, and by way of a master."""
+    if request.param == "master":
+        straight.where = ["--url", straight.url]
+    return straight

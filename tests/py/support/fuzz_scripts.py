@@ -55,11 +55,6 @@ class Report:
         return f"{self.inputs} inputs, {self.refused} refused ({codes}); longest {self.longest_ms:.0f} ms"
 
 
-def fuzzed_server() -> RedisServer:
-    """One that may be asked for what there is to check."""
-    return RedisServer("--enable-debug-command", "yes")
-
-
 Call = tuple[str, tuple[str, ...], list[Any]]
 
 

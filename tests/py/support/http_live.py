@@ -1,35 +1,34 @@
-"""The API under a real Hypercorn, on a private port, in a thread with a loop of its own."""
+"""A server in a thread of its own, with a loop of its own."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import hypercorn.asyncio
-
-from http_support import mastering
-from jqmaster.engine.engine import Engine, connect
-from jqmaster.server.bulk import Bulks
-from jqmaster.server.http import http1
-from jqmaster.server.http.app import App
 from jqmaster.server.master import Master
-from settable import set_up
+from jqmaster.server.server import ServeOptions, Server
 
 
 @dataclass
 class Live:
-    port: int
-    master: Master
+    server: Server
     loop: asyncio.AbstractEventLoop
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return self.server.url
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
+
+    @property
+    def master(self) -> Master:
+        return self.server.master
 
     def run(self, work: Any) -> Any:
         """Run a coroutine in the server's loop."""
@@ -37,38 +36,18 @@ class Live:
 
 
 @contextlib.contextmanager
-def live_server(
-    redis_url: str, namespace: str, listener: socket.socket | None = None, **options: Any
-) -> Iterator[Live]:
-    """On a port of its own, or where `listener` listens."""
-    listener = listener or socket.create_server(("127.0.0.1", 0))
-    port = listener.getsockname()[1]
-    ready = threading.Event()
-    started: list[Live] = []
-    stop = asyncio.Event()
-
-    async def main() -> None:
-        client = connect(redis_url)
-        await set_up(client, namespace)
-        engine = Engine(client, namespace)
-        bulks = Bulks(engine, "live")
-        async with mastering(engine, bulks=bulks) as master:
-            bulks.start()
-            config = http1.config(listener.detach())
-            config.graceful_timeout = 1
-            started.append(Live(port, master, asyncio.get_running_loop()))
-            app: Any = App(master, **options)
-            ready.set()
-            await hypercorn.asyncio.serve(app, config, shutdown_trigger=stop.wait)
-            await bulks.stop()
-        await client.aclose()
-
-    thread = threading.Thread(target=asyncio.run, args=(main(),))
+def live_server(redis_url: str, namespace: str, port: int = 0, **options: Any) -> Iterator[Live]:
+    """`options`: of ServeOptions. It may be asked by any name, unless they say otherwise."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
     thread.start()
+    options = {"redis_url": redis_url, "namespace": namespace, "port": port, "allowed_hosts": ["*"], **options}
+    live = Live(Server(ServeOptions(**options)), loop)
     try:
-        assert ready.wait(60)
-        yield started[0]
+        live.run(live.server.start())
+        yield live
+        live.run(live.server.stop())
     finally:
-        started[0].loop.call_soon_threadsafe(stop.set)
+        loop.call_soon_threadsafe(loop.stop)
         thread.join(60)
-        assert not thread.is_alive()
+        loop.close()

@@ -279,6 +279,13 @@ async def master(engine: Engine) -> AsyncIterator[Master]:
         yield master
 
 
+def app_of(master: Master) -> App:
+    """It takes no large bodies."""
+    app = App(master)
+    app.longest = 1 << 20
+    return app
+
+
 @pytest.fixture
 async def api(master: Master) -> Api:
-    return Api(App(master, max_content_length=1 << 20), master)
+    return Api(app_of(master), master)

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from http_support import Api
+from http_support import Api, app_of
 from jqmaster.engine.engine import Engine
-from jqmaster.server.http.app import App
 from jqmaster.server.keyring import Keyring
 from jqmaster.server.master import Master
 from parts import eventually
@@ -46,5 +45,5 @@ async def keyed(master: Master, engine: Engine) -> AsyncIterator[Keyed]:
     """A master whose namespace has no keys yet, and asks for none so far."""
     master.keyring = Keyring(engine, engine.redis)
     await master.keyring.start()
-    yield Keyed(engine, Api(App(master, max_content_length=1 << 20), master))
+    yield Keyed(engine, Api(app_of(master), master))
     await master.keyring.stop()

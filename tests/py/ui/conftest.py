@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import socket
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +10,7 @@ from playwright.sync_api import Browser, Page
 
 from http_live import live_server
 from processes import MasterProcess
+from topologies import free_ports
 from ui_support import LIGHT, Server, Tab, Ui, chromium
 
 
@@ -52,15 +52,14 @@ def new_ui(browser: Browser, server: Server) -> Iterator[Ui]:
 
 
 @pytest.fixture(scope="module")
-def listener() -> Iterator[socket.socket]:
-    """One address for all servers of a file: so a tab can stay."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        yield listener
+def port() -> int:
+    """Of all servers of a file: so a tab can stay."""
+    return free_ports(1)[0]
 
 
 @pytest.fixture
-def site(redis_url: str, listener: socket.socket) -> Iterator[Server]:
-    with live_server(redis_url, "{t" + secrets.token_hex(6) + "}", listener.dup()) as live:
+def site(redis_url: str, port: int) -> Iterator[Server]:
+    with live_server(redis_url, "{t" + secrets.token_hex(6) + "}", port) as live:
         site = Server(live.url)
         yield site
         site.session.close()

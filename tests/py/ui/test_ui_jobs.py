@@ -196,7 +196,7 @@ def test_what_is_done_to_many_can_be_stopped(page: Page, site: Server) -> None:
 
 
 def test_what_is_done_to_many_goes_on_when_the_tab_is_closed(browser: Browser, page: Page, site: Server) -> None:
-    site.add_all([{"name": "mail"}] * 30_000)
+    site.add_all([{"name": "mail"}] * 60_000)
     with open_page(browser, site) as closed:
         go(closed, "/ui/jobs?queue=mail")
         closed.get_by_role("button", name="Discard…").click()

@@ -74,17 +74,14 @@ class RequestBounds:
 class App:
     """It neither starts nor stops any of the master's parts.
 
-    Bodies over `max_content_length` bytes are refused with 413. `hosts` are the names it may be asked by, beside
-    addresses and localhost; None: any. `root_path`: a proxy serves it there, and may pass that on or not.
+    Bodies over `longest` bytes are refused with 413. `hosts` are the names it may be asked by, beside addresses and
+    localhost; None: any. `root_path`: a proxy serves it there, and may pass that on or not.
     """
 
-    def __init__(
-        self, master: Master, *, max_content_length: int = MAX_CONTENT_LENGTH, hosts: Collection[str] | None = None,
-        bounds: RequestBounds | None = None, root_path: str = "",
-    ) -> None:  # fmt: skip
+    def __init__(self, master: Master, *, hosts: Collection[str] | None = None, root_path: str = "") -> None:
         self.master = master
-        self.bounds = bounds or RequestBounds()
-        self.longest = max_content_length
+        self.bounds = RequestBounds()
+        self.longest = MAX_CONTENT_LENGTH
         self.pages: Callable[[Any, Receive, Send], Awaitable[None]] = ui.pages(root_path)
         self._hosts = None if hosts is None else frozenset(hosts)
         self._root_path = root_path
