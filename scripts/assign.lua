@@ -41,7 +41,7 @@ end
 local open_pools, is_more
 --- The best job that a worker with room may get, for the least loaded worker of all pools.
 local function choose()
-  local place, worker, is_cut = pools.choose(open_pools, without)
+  local place, worker, is_cut = pools.choose(open_pools, without, #(spec.without or {}))
   plan.worker, is_more = worker or plan.worker, is_more or is_cut
   return place, is_cut
 end

@@ -28,7 +28,11 @@ local first, token = #ARGV % 2 + 1, nil
 if first == 2 then
   local options = check.map(ARGV[1])
   check.refuse(not options and check.not_a_map("options", ARGV[1]))
-  fields.check(options, { request = { "token" } }, "options")
+  for name, value in pairs(options) do
+    check.refuse(name ~= "request" and check.unknown("options", name, "request")
+      .. " (an odd number of arguments begins with options: does a job lack its argument?)")
+    fields.check_value(value, { "token" }, "", name)
+  end
   token = options.request
 end
 local count = (#ARGV - first + 1) / 2

@@ -7,7 +7,6 @@
 -- @flags  drain
 -- @role   viewer, pusher
 -- @over   jobs
-local awaited = require "jqlua.job.awaited"
 local arguments = require "jqlua.base.arguments"
 local batch = require "jqlua.base.batch"
 local jobs = require "jqlua.job.jobs"
@@ -19,7 +18,7 @@ for i, id in ipairs(ARGV) do
   local job = jobs.read(id)
   found_states[i] = job and states.name(job[jobs.STATE]) or false
   if job and states.is_of(job[jobs.STATE], states.UNENDED) then
-    awaited.note(job)
+    jobs.await(job)
   end
 end
 batch.flush()

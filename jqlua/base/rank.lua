@@ -8,6 +8,12 @@ function M.is_before(score, member, other_score, other_member)
   return score < other_score or (score == other_score and member < other_member)
 end
 
+--- The least score of a set.
+---@return number? score nil of an empty one
+function M.first_score(key)
+  return tonumber(call("ZRANGE", key, 0, 0, "WITHSCORES")[2])
+end
+
 --- How many members of a set are at or before a position, whether a member is there or not.
 ---@param score number
 ---@param member string

@@ -51,6 +51,7 @@ local NEVER_STARTED = ">Bc1"
 local STARTED = ">Bc1c1I4I4ddc12s" -- fields FLAGS to WORKER
 local TAIL_OF_NEVER_STARTED = 3 -- where it begins
 local TAIL = ">Bc0Bc0i4I4I4I2c0"
+local MOST_FETCHED = 1000 -- in one command
 local LONG = 65535 -- as size of the options: the real size precedes them in 4 bytes
 
 -- Jobs this call has read, by id. By their keys: records of jobs it has made; false for those it removes.
@@ -138,6 +139,20 @@ end
 ---@return table? job nil if there is none
 function M.read(id)
   return open[id] or M.from_record(id, open[keys.JOB .. id] or redis.call("GET", keys.JOB .. id))
+end
+
+--- Reads many records with one command, for callers that then look at one after the other.
+---@param ids string[]
+function M.fetch(ids)
+  for first = 1, #ids, MOST_FETCHED do
+    local last, names = math.min(first + MOST_FETCHED - 1, #ids), {}
+    for i = first, last do
+      names[#names + 1] = keys.JOB .. ids[i]
+    end
+    for i, raw in ipairs(redis.call("MGET", unpack(names))) do
+      M.from_record(ids[first + i - 1], raw)
+    end
+  end
 end
 
 --- Notes that this call removes the job's record. It can still be read, so that one that is named twice gets the same
@@ -256,6 +271,14 @@ function M.save(job)
   local key = keys.JOB .. job[M.ID]
   if open[key] ~= false then
     batch.write(key, M.encode(job))
+  end
+end
+
+--- Marks a job as one whose end or result is waited for.
+function M.await(job)
+  if not M.has(job, M.AWAITED) then
+    M.set(job, M.AWAITED)
+    M.save(job)
   end
 end
 

@@ -49,31 +49,23 @@ function M.has_expired(job)
   return expires_ms and expires_ms <= meta.state[meta.NOW_MS]
 end
 
-local function hold(job, holder)
-  jobs.set(job, jobs.HELD)
-  batch.add(keys.HELD .. holder, meta.state[meta.NOW_MS], job[jobs.ID])
-end
-
 --- Starts a job that has been removed from where it waited.
 ---@param holder string worker
 ---@param is_registered boolean
 ---@return string? document for the worker; nil if the job expired
 function M.start(job, holder, is_registered)
   local now = meta.state[meta.NOW_MS]
-  local lease_ms = job[jobs.TIMEOUT_MS]
-  if job[jobs.OPTIONS] ~= "" then
-    if M.has_expired(job) then
-      failure.expire(job, true)
-      return nil
-    end
-    lease_ms = math.min(lease_ms, M.most_ms(job))
+  if job[jobs.OPTIONS] ~= "" and M.has_expired(job) then
+    failure.expire(job, true)
+    return nil
   end
   job[jobs.ATTEMPT], job[jobs.STARTED_MS] = job[jobs.ATTEMPT] + 1, now
   job[jobs.RANDOM], job[jobs.WORKER] = meta.random(), holder
   jobs.set(job, jobs.STARTED)
-  transition.move(job, states.RUNNING, now + lease_ms, true)
+  transition.move(job, states.RUNNING, now + M.renewable_ms(job), true)
   if is_registered then
-    hold(job, holder)
+    jobs.set(job, jobs.HELD)
+    batch.add(keys.HELD .. holder, now, job[jobs.ID])
   end
   jobs.save(job)
   return jobs.document(job)

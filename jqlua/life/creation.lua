@@ -1,5 +1,4 @@
 -- Creates jobs: those of enqueue, those that an outcome brings, those of schedules.
-local awaited = require "jqlua.job.awaited"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local batch = require "jqlua.base.batch"
@@ -130,7 +129,7 @@ end
 local function link(id, options, made, before)
   local others = {}
   options.depends = M.ids(options.depends, made, before)
-  awaited.fetch(options.depends)
+  jobs.fetch(options.depends)
   for _, other_id in ipairs(options.depends) do
     if dependents.must_wait(other_id, options.if_failed) then
       others[#others + 1] = other_id

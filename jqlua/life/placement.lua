@@ -171,16 +171,9 @@ end
 --- Whether a constraint added since the queue's jobs were placed may match waiting ones.
 local function may_concern(queue)
   local name = queue[queues.NAME]
-  if not queues.has(queue, queues.MIXED) then
-    for _, definition in ipairs(constraints.matching(name, name)) do
-      if definition.n > queue[queues.VERSION] then
-        return true
-      end
-    end
-    return false
-  end
+  local facts = { queue = name, name = not queues.has(queue, queues.MIXED) and name or nil }
   for _, definition in ipairs(constraints.all()) do
-    if definition.n > queue[queues.VERSION] and matcher.test(definition.m, { queue = name }) ~= false then
+    if definition.n > queue[queues.VERSION] and matcher.test(definition.m, facts) ~= false then
       return true
     end
   end

@@ -18,28 +18,22 @@ local call = redis.call
 local CHUNK = 20
 local COST_OF_ONE = 0.35
 
-local function facts(prefix, ids, first, last)
-  local wanted = {}
-  for i = first, last do
-    wanted[i - first + 1] = prefix .. ids[i]
-  end
-  return call("MGET", unpack(wanted))
-end
-
 --- Removes jobs from the indexes of tags and failures, and frees unique keys that are kept for them.
-local function leave_indexes(letter, ids, first, last)
-  local raws = facts(keys.JOB, ids, first, last)
-  local extras = letter == states.ERROR and facts(keys.EXTRA, ids, first, last) or {}
-  local groups = {}
-  for i, raw in ipairs(raws) do
-    local id = ids[first + i - 1]
-    local job = jobs.from_record(id, raw)
+local function leave_indexes(letter, ids)
+  local groups, extras = {}, {}
+  for i, id in ipairs(letter == states.ERROR and ids or {}) do
+    extras[i] = keys.EXTRA .. id
+  end
+  extras = extras[1] and call("MGET", unpack(extras))
+  jobs.fetch(ids)
+  for i, id in ipairs(ids) do
+    local job = jobs.read(id)
     if job and job[jobs.OPTIONS] ~= "" then
       budget.pay(budget.of_job(job))
       tags.leave(job)
       unique.forget(job)
     end
-    if letter == states.ERROR then
+    if extras then
       local group = failure_groups.group_of(extras[i])
       groups[group] = groups[group] or {}
       groups[group][#groups[group] + 1] = id
@@ -62,15 +56,15 @@ function M.remove(queue, letter, ids, is_bounded)
     if is_bounded and not budget.is_left() then
       return first - 1
     end
-    local last = math.min(first + CHUNK - 1, #ids)
+    local chunk = { unpack(ids, first, math.min(first + CHUNK - 1, #ids)) }
     if queues.has(queue, queues.INDEXED) then
-      leave_indexes(letter, ids, first, last)
+      leave_indexes(letter, chunk)
     end
-    for i = first, last do
-      batch.remove(key, ids[i])
-      transition.forget(ids[i], true)
+    for _, id in ipairs(chunk) do
+      batch.remove(key, id)
+      transition.forget(id, true)
     end
-    budget.pay((last - first + 1) * COST_OF_ONE)
+    budget.pay(#chunk * COST_OF_ONE)
   end
   return #ids
 end

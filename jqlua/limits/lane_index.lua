@@ -14,6 +14,7 @@ local batch = require "jqlua.base.batch"
 local budget = require "jqlua.job.budget"
 local meta = require "jqlua.base.meta"
 local queues = require "jqlua.queue.queues"
+local rank = require "jqlua.base.rank"
 local job_units = require "jqlua.limits.job_units"
 
 local M = {}
@@ -166,7 +167,7 @@ end
 --- A lower bound of the queue's lanes.
 ---@return number? priority
 function M.least_priority(queue)
-  return tonumber(call("ZRANGE", M.of_queue(queue[queues.NAME]), 0, 0, "WITHSCORES")[2])
+  return rank.first_score(M.of_queue(queue[queues.NAME]))
 end
 
 --- How many jobs the lanes of an index have.

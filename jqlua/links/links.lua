@@ -4,7 +4,6 @@
 --
 -- How it ended: d done or skipped, e error, c cancelled, a cancelled with all its dependents (which comes before the
 -- others).
-local awaited = require "jqlua.job.awaited"
 local keys = require "jqlua.base.keys"
 local due = require "jqlua.base.due"
 local jobs = require "jqlua.job.jobs"
@@ -34,7 +33,7 @@ function M.join(id, others)
     call("ZADD", keys.DEPENDENTS .. other_id, 0, id)
     local other = jobs.read(other_id)
     if other then -- nil: its record was removed
-      awaited.note(other)
+      jobs.await(other)
     end
   end
 end

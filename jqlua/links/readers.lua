@@ -1,6 +1,5 @@
 -- Readers of a kept result: the jobs that depend on its job and have not ended. While there are any, the result stays;
 -- if it expires meanwhile it is held, and removed when the last reader has ended.
-local awaited = require "jqlua.job.awaited"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
@@ -46,7 +45,7 @@ function M.enter(id, depends)
     local other = jobs.read(other_id)
     if other and may_be_read(other) then
       call("ZADD", keys.READERS .. other_id, 0, id)
-      awaited.note(other)
+      jobs.await(other)
     end
   end
 end
@@ -67,7 +66,7 @@ end
 ---@param depends string[] ids
 function M.leave(id, depends)
   budget.pay(budget.LOOK * #depends)
-  awaited.fetch(depends)
+  jobs.fetch(depends)
   for _, other_id in ipairs(depends) do
     leave_one(id, other_id)
   end

@@ -11,8 +11,6 @@ local M = {}
 
 local call = redis.call
 
-local MOST_WITHOUT = 200 -- as the head of assign says
-
 --- Pools that have a worker with room, and a valid key if any.
 ---@return table[] pools {key, entries, refused (set) or nil, wanted}
 function M.with_room()
@@ -35,9 +33,14 @@ function M.with_room()
   return open_pools
 end
 
-local function first_without(key, without)
-  budget.pay(budget.LOOK)
-  local members = call("ZRANGE", key, 1, MOST_WITHOUT, "WITHSCORES")
+--- The least loaded worker of a pool.
+---@param without table<string, boolean> workers to skip
+---@param count number of these
+---@return string? id
+---@return number? load
+local function least_loaded(pool, without, count)
+  budget.pay(count > 0 and budget.LOOK or 0)
+  local members = call("ZRANGE", keys.POOL .. pool.key, 0, count, "WITHSCORES")
   for i = 1, #members, 2 do
     if not without[members[i]] then
       return members[i], tonumber(members[i + 1])
@@ -45,28 +48,17 @@ local function first_without(key, without)
   end
 end
 
---- The least loaded worker of a pool.
----@param without table<string, boolean> workers to skip, at most MOST_WITHOUT
----@return string? id
----@return number? load
-local function least_loaded(pool, without)
-  local first = call("ZRANGE", keys.POOL .. pool.key, 0, 0, "WITHSCORES")
-  if first[1] and without[first[1]] then
-    return first_without(keys.POOL .. pool.key, without)
-  end
-  return first[1], tonumber(first[2])
-end
-
 --- The best place of a job that a worker with room may get, and the least loaded worker who may get it.
 ---@param open_pools table[] as of with_room
 ---@param without table<string, boolean> workers to skip
+---@param count number of these
 ---@return table? place
 ---@return string|false worker
 ---@return boolean? is_more if a search was cut short
-function M.choose(open_pools, without)
+function M.choose(open_pools, without, count)
   local best, worker, load, is_more = nil, false, nil, nil
   for _, pool in ipairs(open_pools) do
-    local id, its_load = least_loaded(pool, without)
+    local id, its_load = least_loaded(pool, without, count)
     if id then
       pool.is_built = pool.is_built or patterns.build(pool.entries)
       local place, is_cut = nil, not pool.is_built

@@ -4,7 +4,6 @@
 -- as those of other lanes.
 local budget = require "jqlua.job.budget"
 local jobs = require "jqlua.job.jobs"
-local keys = require "jqlua.base.keys"
 local queues = require "jqlua.queue.queues"
 local states = require "jqlua.job.states"
 
@@ -38,16 +37,12 @@ local function of_priority(key, priority, oldest, most)
   while looked < most and budget.is_left() do
     local size = math.min(looked == 0 and 1 or CHUNK, most - looked)
     local ids = call("ZRANGE", key, priority, priority, "BYSCORE", "LIMIT", looked, size)
-    local wanted = {}
-    for i, id in ipairs(ids) do
-      wanted[i] = keys.JOB .. id
-    end
-    local raws = wanted[1] and call("MGET", unpack(wanted)) or {}
+    jobs.fetch(ids)
     for i, id in ipairs(ids) do
       if jobs.created_ms(id) >= oldest then
         return oldest, looked + i, oldest_job
       end
-      local job = jobs.from_record(id, raws[i])
+      local job = jobs.read(id)
       local since_ms = job and since(job)
       if job and since_ms < oldest then
         oldest, oldest_job = since_ms, job

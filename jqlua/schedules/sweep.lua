@@ -15,6 +15,7 @@ local removal = require "jqlua.life.removal"
 local readers = require "jqlua.links.readers"
 local parking = require "jqlua.limits.parking"
 local queues = require "jqlua.queue.queues"
+local rank = require "jqlua.base.rank"
 local schedules = require "jqlua.schedules.schedules"
 local transition = require "jqlua.life.transition"
 local failure = require "jqlua.life.failure"
@@ -30,10 +31,6 @@ local call = redis.call
 
 local function due_ids(key, limit, until_ms)
   return call("ZRANGEBYSCORE", key, "-inf", until_ms or meta.state[meta.NOW_MS], "LIMIT", 0, limit)
-end
-
-local function first_score(key)
-  return tonumber(call("ZRANGE", key, 0, 0, "WITHSCORES")[2])
 end
 
 --- Handles due jobs of a set, as long as the budget allows, and writes what came of them.
@@ -126,7 +123,7 @@ end
 local function sweep_waiting(queue, limit)
   local expiring = keys.EXPIRING .. queue[queues.NAME]
   local done = each_of(due_ids(expiring, limit), expiring, failure.expire)
-  local next_ms = first_score(expiring) or meta.NONE
+  local next_ms = rank.first_score(expiring) or meta.NONE
   for _, state in ipairs(WAITING_FOR_TIME) do
     done = done + each_due(queue, state, limit - done, make_ready)
     next_ms = math.min(next_ms, members.first_score(queue, state) or meta.NONE)
@@ -189,7 +186,7 @@ local function sweep_workers(_, limit)
       break
     end
   end
-  local first_ms = first_score(keys.ALIVE)
+  local first_ms = rank.first_score(keys.ALIVE)
   due.set(due.WORKERS, first_ms and first_ms + ttl_ms or meta.NONE)
   return done
 end
@@ -238,7 +235,7 @@ local HANDLERS = {
   [due.REVIEW] = review,
   [due.KEYS] = function(_, limit)
     local steps = parking.sweep(limit)
-    due.set(due.KEYS, first_score(keys.OPENING) or meta.NONE)
+    due.set(due.KEYS, rank.first_score(keys.OPENING) or meta.NONE)
     return steps
   end,
   [due.PLACING] = walk,
@@ -270,7 +267,7 @@ function M.run(limit)
     batch.flush()
   end
   budget.pay(-budget.RESERVE)
-  meta.set_due(tonumber(call("ZRANGE", keys.DUE, 0, 0, "WITHSCORES")[2]) or meta.NONE)
+  meta.set_due(rank.first_score(keys.DUE) or meta.NONE)
   if state[meta.NEXT_DUE] > state[meta.NOW_MS] then
     due.move_timer() -- otherwise the caller sweeps again
   end

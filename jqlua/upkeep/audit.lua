@@ -180,7 +180,7 @@ local function check_queue(name)
       findings.expect_bound("set " .. state .. ":" .. name, queue[field], members.first_score(queue, state))
     end
   end
-  findings.expect_bound("set y:" .. name, queue[queues.DUE_WAITING], findings.first_score(keys.EXPIRING .. name))
+  findings.expect_bound("set y:" .. name, queue[queues.DUE_WAITING], rank.first_score(keys.EXPIRING .. name))
   local is_own = is_there(keys.OWN_SETTINGS .. name)
   expect(is_own == queues.has(queue, queues.OWN) and (not is_own or meta.has(meta.HAS_OWN)),
     "queue", name, "has a wrong flag of settings of its own")
@@ -290,8 +290,8 @@ function M.bounds()
   for _, id in ipairs(call("HKEYS", keys.WEBHOOK_SECRETS)) do
     expect(registry.find(id), "secrets are of webhook", id, "which is not there")
   end
-  findings.expect_bound("namespace", meta.state[meta.NEXT_DUE], findings.first_score(keys.DUE))
-  findings.expect_bound("keys that open", due.at(due.KEYS) or meta.NONE, findings.first_score(keys.OPENING))
+  findings.expect_bound("namespace", meta.state[meta.NEXT_DUE], rank.first_score(keys.DUE))
+  findings.expect_bound("keys that open", due.at(due.KEYS) or meta.NONE, rank.first_score(keys.OPENING))
   expect(meta.state[meta.SLEEPERS] == call("HLEN", keys.SLEEPERS),
     "meta counts", meta.state[meta.SLEEPERS], "channels with sleepers")
 end

@@ -38,9 +38,4 @@ function M.members(key)
   return members
 end
 
----@return number?
-function M.first_score(key)
-  return tonumber(redis.call("ZRANGE", key, 0, 0, "WITHSCORES")[2])
-end
-
 return M

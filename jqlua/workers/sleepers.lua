@@ -8,6 +8,7 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local queues = require "jqlua.queue.queues"
+local rank = require "jqlua.base.rank"
 
 local M = {}
 
@@ -59,18 +60,13 @@ function M.wake(queue_name, is_behind)
   end
 end
 
---- When the first sleeper of a channel wakes by itself.
----@return number?
-local function first_until(channel)
-  return tonumber(call("ZRANGE", keys.ASLEEP .. channel, 0, 0, "WITHSCORES")[2])
-end
-
 --- A sleeper of the channel must be awake when something is due next: if none will be, wakes one to set its timer.
 local function keep_time(channel, until_ms)
-  local first_ms = first_until(channel)
-  if first_ms and first_ms <= meta.state[meta.NOW_MS] then
-    call("ZREMRANGEBYSCORE", keys.ASLEEP .. channel, "-inf", meta.state[meta.NOW_MS])
-    first_ms = first_until(channel)
+  local asleep, now_ms = keys.ASLEEP .. channel, meta.state[meta.NOW_MS]
+  local first_ms = rank.first_score(asleep)
+  if first_ms and first_ms <= now_ms then
+    call("ZREMRANGEBYSCORE", asleep, "-inf", now_ms)
+    first_ms = rank.first_score(asleep)
   end
   if (first_ms or until_ms) - SLACK_MS > meta.state[meta.NEXT_DUE] then
     mark(channel, until_ms)

@@ -80,20 +80,30 @@ async def gather(*work: Awaitable[T], to_the_end: bool = False) -> list[T]:
 
 
 class Turns:
-    """A lock: one at a time, of plain calls in any threads, or of tasks. Not of both."""
+    """So many at a time, of plain calls in any threads, or of tasks. Not of both."""
 
-    def __init__(self) -> None:
-        self._threads = threading.Lock()
-        self._tasks = asyncio.Lock()
+    def __init__(self, most: int = 1) -> None:
+        self._threads, self._tasks = threading.Semaphore(most), asyncio.Semaphore(most)
+
+    async def acquire(self, within_s: float | None = None) -> None:
+        """Raises TimeoutError."""
+        if is_plain():
+            if not self._threads.acquire(timeout=min(within_s or math.inf, left_s(), threading.TIMEOUT_MAX)):
+                raise TimeoutError
+        elif self._tasks.locked():
+            async with asyncio.timeout(within_s):
+                await self._tasks.acquire()
+        else:
+            await self._tasks.acquire()
+
+    def release(self) -> None:
+        (self._threads if is_plain() else self._tasks).release()
 
     async def __aenter__(self) -> None:
-        if not is_plain():
-            await self._tasks.acquire()
-        elif not self._threads.acquire(timeout=min(left_s(), threading.TIMEOUT_MAX)):
-            raise TimeoutError
+        await self.acquire()
 
     async def __aexit__(self, *_raised: object) -> None:
-        (self._threads if is_plain() else self._tasks).release()
+        self.release()
 
 
 class _Watch:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import ssl
-import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,9 +14,9 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
 from jqmaster.connection import plainly
-from jqmaster.connection.endpoint import Endpoint, Login
+from jqmaster.connection.endpoint import Endpoint, Finder, Login
 from jqmaster.connection.redis_connection import RedisConnection
-from jqmaster.connection.topology import ClusterNodes, Sentinels, Topology
+from jqmaster.connection.topology import ClusterNodes, Sentinels
 from jqmaster.connection.url import RedisUrl
 
 _UNKNOWN_OPTION = re.compile(r"unexpected keyword argument '(\w+)'")
@@ -36,7 +34,7 @@ class Pool:
         self.endpoint = endpoint
         self._all: list[RedisConnection] = []
         self._idle: list[RedisConnection] = []  # the one that was used last is taken first
-        self._free = threading.Semaphore(most) if plainly.is_plain() else asyncio.Semaphore(most)
+        self._free = plainly.Turns(most)
 
     async def call(self, *command: Any) -> Any:
         """The reply to a command, the short way: redis-py's takes twice the time. Raises RedisError."""
@@ -50,7 +48,7 @@ class Pool:
     async def get_connection(self) -> RedisConnection:
         """One that is connected. Raises RedisError."""
         try:
-            await self._acquire()
+            await self._free.acquire(FREE_S)
         except TimeoutError as problem:
             raise RedisConnectionError("all connections are in use") from problem
         try:
@@ -64,16 +62,6 @@ class Pool:
             await self.release(connection)
             raise
         return connection
-
-    async def _acquire(self) -> None:
-        if isinstance(self._free, threading.Semaphore):
-            if not self._free.acquire(timeout=min(FREE_S, plainly.left_s())):
-                raise TimeoutError
-        elif self._free.locked():
-            async with asyncio.timeout(FREE_S):
-                await self._free.acquire()
-        else:
-            await self._free.acquire()
 
     async def release(self, connection: RedisConnection) -> None:
         """Give one back."""
@@ -95,7 +83,7 @@ def pool_at(url: RedisUrl, max_connections: int) -> Pool:
     most = options.pop("max_connections", max_connections)
     context = _checked(kind, options)
     login = Login(options.get("username"), options.get("password"), options.get("client_name"), context)
-    find: Topology | None = None
+    find: Finder | None = None
     if url.kind == "cluster":
         find = ClusterNodes(url.hosts, login)
     elif url.kind == "sentinel":

@@ -87,10 +87,6 @@ class ClusterNodes:
         return owners.most_common(1)[0][0]
 
 
-Topology = Sentinels | ClusterNodes
-"""Knows whom to ask where a namespace lives."""
-
-
 async def _ask(hosts: Sequence[Address], *how: Any) -> list[tuple[Address, list[Any]]]:
     """The answers of those who answer in time; in a plain call by a loop in a thread, which ends by itself."""
     if not plainly.is_plain():

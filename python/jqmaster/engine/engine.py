@@ -22,15 +22,16 @@ from jqmaster.connection import url as redis_url
 from jqmaster.connection.endpoint import PASSES_S, is_passing, refusal
 from jqmaster.connection.pool import Pool, pool_at
 from jqmaster.connection.wake import backoff_s
+from jqmaster.engine import manifest
 from jqmaster.engine.calling import Argument, Spec, given, pack
 from jqmaster.engine.scripts import (
     FORMS,
     Form,
-    bring_library,
     check_namespace,
     has_functions,
     install,
     is_missing_function,
+    load_library,
     refuses_functions,
 )
 from jqmaster.engine.work import Holding, Operations
@@ -198,7 +199,9 @@ class Engine(Operations):
                 await install(self.redis, self.namespace, self.scripts, make_current=not current, form=self.form)
             case "library" if self._library:
                 log.info("namespace %s: functions are missing in Redis, loading them", self.namespace)
-                if not await bring_library(self.redis, self.namespace, self.scripts, self._library, self.form):
+                if await load_library(self.redis, self._library, self.form):
+                    await manifest.note_library(self.redis, self.namespace, self.scripts, self._library)
+                else:
                     self._do_without_functions(script, problem)
             case "scripts":
                 log.debug("Redis has not script %s of namespace %s: loading it", script, self.namespace)

@@ -164,13 +164,3 @@ def refuses_functions(problem: Any) -> bool:
 def is_missing_function(problem: Any) -> bool:
     """Whether a reply says that there is no such function."""
     return isinstance(problem, ResponseError) and str(problem).startswith("Function not found")
-
-
-async def bring_library(
-    client: Redis, namespace: str, scripts: Mapping[str, Script], library: Library, form: Form
-) -> bool:
-    """As ``load_library``, for one that is missing. The manifest tells of it, so that it goes one day."""
-    if not await load_library(client, library, form):
-        return False
-    await manifest.note_library(client, namespace, scripts, library)
-    return True

@@ -46,28 +46,22 @@ def _says(name: str, value: Any) -> bool:
 
 def from_json(entries: Mapping[str, Any]) -> dict[str, Operation]:
     """What ``to_json`` made."""
-    return {name: _operation(entry) for name, entry in entries.items()}
+    return {name: _made(Operation, {"positions": (), **entry}) for name, entry in entries.items()}
 
 
-def _operation(entry: Mapping[str, Any]) -> Operation:
-    plain = _tuples(entry)
-    plain["arguments"] = tuple(Argument(**one) for one in entry.get("arguments", ()))
-    plain["replies"] = tuple(Reply(**_tuples(one)) for one in entry["replies"])
-    plain["errors"] = tuple(Error(**one) for one in entry["errors"])
-    plain["restricted"] = {name: tuple(roles) for name, roles in entry.get("restricted", {}).items()}
-    plain["routes"] = tuple(_route(one) for one in entry.get("routes", ()))
-    plain["positions"] = tuple(entry.get("positions", ()))
-    return Operation(**plain)
+_PARTS = {"arguments": Argument, "parameters": Argument, "replies": Reply, "errors": Error, "routes": Route}
 
 
-def _route(entry: Mapping[str, Any]) -> Route:
-    plain = _tuples(entry)
-    plain["parameters"] = tuple(Argument(**one) for one in entry.get("parameters", ()))
-    return Route(**plain)
+def _made(kind: Any, entry: Mapping[str, Any]) -> Any:
+    return kind(**{name: _value(name, value) for name, value in entry.items()})
 
 
-def _tuples(entry: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
+def _value(name: str, value: Any) -> Any:
+    if name in _PARTS:
+        return tuple(_made(_PARTS[name], one) for one in value)
+    if name == "restricted":
+        return {argument: tuple(roles) for argument, roles in value.items()}
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _load() -> Mapping[str, Operation]:

@@ -45,8 +45,8 @@ class Breakers:
         self._under_way = 0
         self._is_bounded = False
 
-    def without(self) -> list[str]:
-        """Ids of receivers that get nothing now."""
+    def without(self) -> dict[str, float]:
+        """Ids of receivers that get nothing now, and for how many seconds more, as far as that is known."""
         now = time.monotonic()
         for receiver, state in list(self._known.items()):
             if not state.under_way and now > state.until + FORGET_S:
@@ -56,7 +56,7 @@ class Breakers:
         free = self._most - self._under_way
         full = [id for id, state in self._known.items() if not state.pause_s and state.under_way >= max(1, free)]
         self._is_bounded = bool(full)
-        return failing + full
+        return {receiver: max(0.0, self._known[receiver].until - now) for receiver in failing + full}
 
     def take(self, receiver: str, url: str) -> bool:
         """Note a delivery. False: it must not be, as one that is to show whether the receiver is well is under way."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import Any, Literal
+from typing import Any
 
 import aiohttp
 import msgpack
@@ -88,7 +88,7 @@ class Dispatch(Sender):
             "master": self._master, "wait": {"on": CHANNEL, "ms": WINDOW_MS}, "request": self._request,
         }  # fmt: skip
         if out := self.breakers.without():
-            spec["without"] = out[:MOST_WITHOUT]
+            spec["without"] = list(out)[:MOST_WITHOUT]
         next_ms, *parts = await self.engine.raw("assign", pack(spec))
         self._request = new_request()  # only now: what an answer brought that was lost comes again
         if not parts and next_ms != 0 and not self._poked:
@@ -112,14 +112,6 @@ class Dispatch(Sender):
 
     async def judge(self, push: Push, response: aiohttp.ClientResponse) -> Answer:
         return await answers.read(response, push.name)
-
-    def unanswered(self, how: Literal["unsent", "late", "broken"], why: str) -> Answer:
-        match how:
-            case "unsent":
-                return answers.unreachable(why)
-            case "late":
-                return Answer("lapsed", trouble=why)
-        return answers.failure(f"{why}, and may have run the job", is_trouble=True)
 
     async def give_back(self, push: Push, answer: Answer) -> None:
         held, message = [(push.id, push.token)], answer.message or None

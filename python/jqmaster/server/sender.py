@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import aiohttp
 from yarl import URL
@@ -119,17 +119,15 @@ class Sender:
         """What an answer means."""
         raise NotImplementedError
 
-    def unanswered(self, how: Literal["unsent", "late", "broken"], why: str) -> Answer:
-        """What it means that there is none: nothing was sent, it did not come in time, or the connection broke."""
-        raise NotImplementedError
-
     async def give_back(self, push: Push, answer: Answer) -> None:
         """Tell the engine that nothing came of it, which is no fault of the job's."""
         raise NotImplementedError
 
-    def may_send(self, push: Push) -> bool:
-        """Whether its receiver is to get it now, which is noted."""
-        return self.breakers.take(push.receiver, push.url)
+    def held(self, push: Push) -> Answer | None:
+        """Why its receiver is to get nothing now; None: it gets this, which is noted."""
+        if self.breakers.take(push.receiver, push.url):
+            return None
+        return Answer("held", f"the {self.what} {push.receiver} failed often; it is tried with one job")
 
     def poke(self) -> None:
         """There may be something to take."""
@@ -192,9 +190,7 @@ class Sender:
     # -- one push ---------------------------------------------------------------------------------
 
     def _begin(self, push: Push) -> None:
-        answer = push.answer
-        if answer is None and not self.may_send(push):
-            answer = Answer("held", f"the {self.what} {push.receiver} has enough of them, or failed often")
+        answer = push.answer or self.held(push)
         work = self._report(push, answer) if answer else self._carry(push)
         task = asyncio.create_task(work, name=f"push {push.id}")
         self._pushes.add(task)
@@ -237,10 +233,11 @@ class Sender:
                     continue
                 self.log.info("job %s to %s %s: %s: %s", push.id, self.what, push.receiver, why, error)
                 if not exchange.sent:
-                    return self.unanswered("unsent", exchange.denied or f"the {self.what} could not be reached ({why})")
+                    return answers.unreachable(exchange.denied or f"the {self.what} could not be reached ({why})")
                 if isinstance(error, TimeoutError):
-                    return self.unanswered("late", f"no answer within {push.within_s:g} s")
-                return self.unanswered("broken", f"the {self.what} broke the connection before it answered ({why})")
+                    return Answer("lapsed", trouble=f"no answer within {push.within_s:g} s")
+                broken = f"the {self.what} broke the connection before it answered ({why}), and may have read it"
+                return answers.failure(broken, is_trouble=True)
         raise AssertionError
 
     async def _report(self, push: Push, answer: Answer) -> None:

@@ -78,9 +78,9 @@ class Verifier:
         push_id, timestamp = fields.get(b"webhook-id", b""), fields.get(b"webhook-timestamp", b"")
         if not _ID.match(push_id) or not _TIME.match(timestamp):
             return "it has no webhook-id or no webhook-timestamp"
-        right = [signature(secret, push_id, timestamp, body) for secret in self._secrets]
-        shown = fields.get(b"webhook-signature", b"").split(b" ")[:_MOST_SIGNATURES]
-        if not any(hmac.compare_digest(one, other) for one in right for other in shown):
+        expected = [signature(secret, push_id, timestamp, body) for secret in self._secrets]
+        signatures = fields.get(b"webhook-signature", b"").split(b" ")[:_MOST_SIGNATURES]
+        if not any(hmac.compare_digest(right, shown) for right in expected for shown in signatures):
             return "no signature is right"
         now = self._clock()
         if abs(now - int(timestamp)) > TOLERANCE_S:

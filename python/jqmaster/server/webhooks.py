@@ -11,7 +11,7 @@ import logging
 import random
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any
 
 import aiohttp
 
@@ -82,15 +82,21 @@ class Webhooks(Sender):
             answer=answers.failure(problem, should_retry=False) if problem else None,
         )  # fmt: skip
 
-    def may_send(self, push: Push) -> bool:
+    def held(self, push: Push) -> Answer | None:
         """One receiver has no more of them under way than all others could, and after failures none for a while."""
-        return push.receiver not in self.breakers.without() and super().may_send(push)
+        out_s = self.breakers.without().get(push.receiver)
+        if out_s is None:
+            return super().held(push)
+        why = f"{push.receiver} has enough of them, or failed often"
+        return Answer("held", why, out_s + random.uniform(*AGAIN_S))
 
     async def judge(self, push: Push, response: aiohttp.ClientResponse) -> Answer:
         return answer_of(response.status, response.headers.get("retry-after"), push.attempt)
 
-    def unanswered(self, how: Literal["unsent", "late", "broken"], why: str) -> Answer:
-        return answers.failure(why, is_trouble=True)
+    async def send(self, push: Push) -> Answer:
+        """As `Sender.send`; without an answer it has failed."""
+        answer = await super().send(push)
+        return answers.failure(answer.trouble, is_trouble=True) if answer.trouble else answer
 
     async def give_back(self, push: Push, answer: Answer) -> None:
         delay_s = random.uniform(*AGAIN_S) if answer.retry_after_s is None else answer.retry_after_s

@@ -45,22 +45,6 @@ class TestShaking:
         assert "return n * 2 end" in source and "(n) + 7 end" in source
         assert "(n) return n end" not in source and "nothing" not in source
 
-    def test_an_item_follows_what_it_needs_through_other_modules(self, run: Any) -> None:
-        other = 'local m = require "jqlua.m"\nlocal M = {}\nfunction M.f(n) return m.used(n) * 10 end\nreturn M'
-        assert run('local o = require "jqlua.o"\nreturn o.f(1)', m=MODULE, o=other) == 90
-
-    def test_a_function_may_call_itself(self, run: Any) -> None:
-        module = "local M = {}\nfunction M.f(n) return n < 2 and 1 or n * M.f(n - 1) end\nreturn M"
-        assert run('local m = require "jqlua.m"\nreturn m.f(5)', m=module) == 120
-
-    def test_state_is_shared_between_functions(self, run: Any) -> None:
-        module = """local M = {}
-            local state = {}
-            function M.put(v) state.v = v end
-            function M.take() return state.v end
-            return M"""
-        assert run('local m = require "jqlua.m"\nm.put(4)\nreturn m.take()', m=module) == 4
-
 
 class TestNames:
     def test_a_statement_may_begin_with_a_constant(self, run: Any) -> None:
@@ -85,16 +69,6 @@ class TestNames:
         script = 'local a = require "jqlua.a"\nlocal b = require "jqlua.b"\nreturn { a.f(), b.f() }'
         assert built(script, a=module, b=module).count("redis.call") == 1
 
-    def test_built_names_avoid_every_name_in_use(self, run: Any) -> None:
-        first = "local M = {}\nfunction M.b_c() return 1 end\nlocal function b() return 3 end\n"
-        first += "function M.b() local F, F_2, n, v = 10, 1, 2, 3 return F + b() end\nreturn M"
-        second = "local M = {}\nfunction M.c() return 2 end\nreturn M"
-        script = """local a = require "jqlua.a"
-            local x = require "jqlua.a_b"
-            local a_b_c, a_b_c_2 = 100, 200
-            return { a.b_c(), x.c(), a.b(), a_b_c, a_b_c_2 }"""
-        assert run(script, a=first, a_b=second) == [1, 2, 13, 100, 200]
-
     def test_another_name_for_an_item_costs_nothing(self, built: Built) -> None:
         module = "local M = {}\nlocal function f() return {} end\nM.g = f\nM.h = M.g\nreturn M"
         source = built('local m = require "jqlua.m"\nreturn m.h()', m=module)
@@ -106,13 +80,6 @@ class TestConstants:
         module = 'local M = {}\nM.DAY = 24 * 60 * 60\nM.TWO = M.DAY * 2\nM.LOW = -1\nM.S = "s"\nreturn M'
         source = built('local m = require "jqlua.m"\nreturn { m.TWO, m.LOW, m.S .. m.DAY }', m=module)
         assert "F_[" not in source
-
-    def test_they_keep_their_values(self, run: Any) -> None:
-        module = 'local M = {}\nM.A = 2\nM.B = M.A + 1\nM.C = -M.B\nM.S = "%d"\nM.T = true\nreturn M'
-        script = """local m = require "jqlua.m"
-            local s = m.S:format(m.A) .. m.A..m.B
-            return { m.B * 2, 10 - m.C, 2^m.B, s, #m.S, m.T and 1 or 0, (m.S):len() }"""
-        assert run(script, m=module) == [6, 13, 8, b"223", 2, 1, 2]
 
 
 class TestErrors:
@@ -174,28 +141,6 @@ def test_values_and_functions_are_made_once_and_when_they_are_needed(run: Any) -
     assert run(script, 5, m=module) == [5, 0, 0, 3]
     # The calls are counted 1 and 2, FIRST is 10 times the third, then 4, rare says so, and the last is 5.
     assert run(script, 5, 1, 1, m=module) == [5, 3 + 35 + 4, 9, 5]
-
-
-class TestLimitsOfLua:
-    """A function holds at most 200 locals, and uses at most 60 of the functions around it."""
-
-    def test_what_modules_define_is_no_local(self, run: Any) -> None:
-        """However much of it a call needs."""
-        names = [f"t{n}" for n in range(201)]
-        tables = "".join(["local M = {}\n", *(f"M.{name} = {{ 1 }}\n" for name in names), "return M\n"])
-        script = f'local m = require "jqlua.m"\nreturn #{{ {", ".join(f"m.{name}" for name in names)} }}'
-        assert run(script, m=tables) == 201
-        with pytest.raises(redis.ResponseError, match="more than 200 local variables"):
-            run("\n".join(f"local {name} = 1" for name in names) + "\nreturn 1")
-
-    def test_what_modules_define_is_reached_through_one(self, run: Any) -> None:
-        names = [f"t{n}" for n in range(61)]
-        inner = f"return (function() return #{{ {', '.join(names)} }} end)()"
-        tables = "".join(f"local {name} = {{ 1 }}\n" for name in names)
-        module = f"local M = {{}}\n{tables}function M.f() {inner} end\nreturn M\n"
-        assert run('local m = require "jqlua.m"\nreturn m.f()', m=module) == 61
-        with pytest.raises(redis.ResponseError, match="more than 60 upvalues"):
-            run(tables + inner)
 
 
 class TestText:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 import signal
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import load
 from parts import enqueue, eventually
+from test_redis_options import certificates
 from topologies import Cluster, cluster, free_ports
 
 pytestmark = pytest.mark.faults
@@ -67,17 +67,6 @@ async def test_the_documented_user_in_a_cluster(two_nodes: Cluster) -> None:
         await engine.finish("w", [({"id": held.id, "token": held.token, "type": "success"}, b"\xc0")])
         assert await asyncio.wait_for(wait, 2) == "done"
         await ended.stop()
-
-
-def certificates(folder: Path) -> None:
-    """An authority, and a certificate of this machine, for servers and clients alike."""
-    for command in (
-        "req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.crt -days 2 -subj /CN=jq",
-        "req -newkey rsa:2048 -nodes -keyout own.key -out own.csr -subj /CN=127.0.0.1",
-        "x509 -req -in own.csr -CA ca.crt -CAkey ca.key -CAcreateserial -out own.crt -days 2 -extfile names",
-    ):
-        (folder / "names").write_text("subjectAltName=IP:127.0.0.1")
-        subprocess.run(["openssl", *command.split()], cwd=folder, check=True, capture_output=True)
 
 
 async def test_a_cluster_with_tls(tmp_path: Path) -> None:

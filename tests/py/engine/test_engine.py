@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-from typing import Any
 
 import msgpack
 import pytest
@@ -11,34 +10,19 @@ import pytest
 import jqmaster
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.replies import document
-from jqmaster.errors import (
-    Unavailable,
-)
+from jqmaster.errors import Unavailable
 from servers import RedisServer
 
 NIL = b"\xc0"
-ARGUMENT = msgpack.packb({"to": "a@example.org", "raw": b"\x00\xff", "time": msgpack.Timestamp(1, 2)})
-
-
-def success(job: Any) -> dict[str, Any]:
-    return {"id": job.id, "token": job.token, "type": "success"}
 
 
 class TestCalls:
     def test_documents_keep_their_blobs_as_bytes(self) -> None:
-        fields = [
-            b"message",
-            b"\xff",
-            b"argument",
-            [b"\xff", {b"a": 1}],
-            b"list",
-            [b"a", {b"b": b"c"}],
-            b"n",
-            1.5,
-        ]
+        blob = [b"\xff", {b"a": 1}]
+        fields = [b"message", b"\xff", b"argument", blob, b"list", [b"a", {b"b": b"c"}], b"n", 1.5]
         pack_raw = msgpack.Packer(use_bin_type=False).pack
         packed = b"\xde\x00\x04" + b"".join(map(pack_raw, fields))
-        expected = {"message": "\ufffd", "argument": pack_raw(fields[3]), "list": ["a", {"b": "c"}], "n": 1.5}
+        expected = {"message": "\ufffd", "argument": pack_raw(blob), "list": ["a", {"b": "c"}], "n": 1.5}
         assert document(packed) == expected
 
     async def test_a_blob_that_is_no_value_spoils_only_its_own_document(self, engine: Engine) -> None:

@@ -21,6 +21,7 @@ from jqmaster.engine.scripts import load
 from jqmaster.errors import Forbidden, NoFunctions
 from jqmaster.server.server import ServeOptions, Server
 from servers import RedisServer
+from test_load import manifest_of
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 NIL = b"\xc0"
@@ -47,11 +48,6 @@ async def calls(client: Redis) -> dict[str, int]:
     await client.config_resetstat()
     counts = {name: stats.get(f"cmdstat_{name}", {}).get("calls", 0) for name in ("fcall", "evalsha")}
     return {name: count for name, count in counts.items() if count}
-
-
-async def manifest_of(client: Redis, namespace: str = "{jq}") -> dict[str, str]:
-    raw = await client.hgetall(f"{namespace}:manifest")
-    return {field.decode(): value.decode() for field, value in raw.items()}
 
 
 async def life(engine: Engine) -> None:
@@ -81,7 +77,7 @@ class TestWhatIsCalled:
     async def test_form_scripts_loads_no_library_and_calls_no_function(self, fresh_server: RedisServer) -> None:
         async with connect(fresh_server.url) as client:
             await load(client, "{jq}", form="scripts")
-            manifest = await manifest_of(client)
+            manifest = await manifest_of(client, "{jq}")
             assert not [field for field in manifest if "library" in field or "functions" in field]
             engine = Engine(client, form="scripts", recreate=True)
             await life(engine)
@@ -107,7 +103,7 @@ class TestWhatIsLost:
                 await client.execute_command(*flush.split())
                 await life(engine)
                 await engine.config()
-            assert await libraries(client) == {(await manifest_of(client))["library"]}
+            assert await libraries(client) == {(await manifest_of(client, "{jq}"))["library"]}
 
 
 class TestVersions:
@@ -116,7 +112,7 @@ class TestVersions:
             for letter in "abcc":  # again is harmless
                 await load(client, "{jq}", version(f"jq_{letter}"))
             assert await libraries(client) == {"jq_b", "jq_c"}
-            manifest = await manifest_of(client)
+            manifest = await manifest_of(client, "{jq}")
             assert (manifest["library"], manifest["functions"]) == ("jq_c", " ".join(sorted(OPERATIONS)))
             kept = {f"{version_of(version(name))}/library" for name in ("jq_b", "jq_c")}
             assert {field for field in manifest if field.endswith("/library")} == kept
@@ -147,7 +143,7 @@ class TestWithoutFunctions:
     async def test_scripts_are_called_instead(self, old_server: RedisServer) -> None:
         async with connect(old_server.url) as client:
             await load(client, "{jq}")
-            assert "library" not in await manifest_of(client)
+            assert "library" not in await manifest_of(client, "{jq}")
             engine = Engine(client)
             await life(engine)
             assert await Engine(client).form_in_use() == "scripts"
@@ -221,7 +217,7 @@ class TestPermissions:
             url = await self.user(admin, fresh_server, "~*", "&*", "+@all", "-function")
             async with connect(url) as client:
                 await load(client, "{jq}")
-                assert "library" not in await manifest_of(client)
+                assert "library" not in await manifest_of(client, "{jq}")
                 await life(Engine(client))
             await load(admin, "{jq}")
             await calls(admin)
@@ -229,7 +225,7 @@ class TestPermissions:
                 await life(Engine(client))
                 assert await calls(admin) == {"fcall": 3}
                 await load(client, "{jq}")
-                assert "library" in await manifest_of(client)
+                assert "library" in await manifest_of(client, "{jq}")
 
 
 async def health(server: Server) -> dict:

@@ -3,7 +3,9 @@ accidents."""
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import stat
 import tempfile
 import time
@@ -14,6 +16,7 @@ from pathlib import Path
 import pytest
 import redis
 
+from jqmaster.server import embedded
 from jqmaster.server.embedded import EmbeddedRedis, EmbeddedRedisError
 from processes import MasterProcess
 
@@ -74,6 +77,17 @@ def test_a_server_whose_master_was_killed_is_used_again(folder: Path) -> None:
     assert pid_of(server) == pid
     assert server.stop()
     assert ends(pid)
+
+
+def test_one_that_hangs_gets_no_other_beside_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with EmbeddedRedis(folder) as server:
+        pid = pid_of(server)
+        os.kill(pid, signal.SIGSTOP)
+        monkeypatch.setattr(embedded, "START_TIMEOUT_S", 0)
+        with pytest.raises(EmbeddedRedisError, match="does not answer"):
+            EmbeddedRedis(folder).start()
+        os.kill(pid, signal.SIGCONT)
+        assert pid_of(server) == pid
 
 
 def test_a_path_too_long_for_a_socket_is_refused(folder: Path) -> None:
