@@ -217,7 +217,7 @@ def of_target(target: Target) -> Iterator[Case]:
         return Case(target.script, target.wrap(raw), "INVALID", path, says, value)
 
     for one in target.fields:
-        name, known = one.name, target.prefix + one.name
+        name, known = one.name, one.name if target.at == "options" else target.prefix + one.name
         base = target.base | BESIDE.get((target.script, name), {"ids": None} if name == "where" else {})
         for place, value in wrong(one):
             whole = None if place or name in SEEN_IN_PARTS else value
