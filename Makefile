@@ -176,7 +176,7 @@ valkey: built
 # Of each room what is quickest: less than a minute in all.
 quick-tests: built
 	tests/lua/run $(patsubst %,tests/lua/%_spec.lua,life/enqueue pick/pick life/finish life/retry limits/lanes \
-		links/depend schedules/cron upkeep/audit limits/by)
+		links/dependencies schedules/cron upkeep/audit limits/by)
 	$(PYTEST) -n 2 tests/py/house $(patsubst %,tests/py/%.py,bundle/test_build_refused connection/test_redis_url \
 		connection/test_together engine/test_engine engine/test_engine_calls engine/test_ended connection/test_subscriptions \
 		engine/test_errors_change_nothing model/test_model_steps)

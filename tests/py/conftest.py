@@ -80,15 +80,15 @@ async def settable(redis: Redis, namespace: str) -> SettableEngine:
 # Files that take longest, by what was measured: each is one worker's, so they begin before the many short ones.
 LONGEST = (
     "test_incidents.py",
-    "test_failover_load_one.py", "test_failover_load.py", "test_faults.py", "test_failover.py", "test_graceful_stop.py",
-    "test_ui_fresh.py", "test_ui_axe.py", "test_model_limits.py", "test_ui_jobs.py", "test_ui_job.py",
+    "test_failover_load.py", "test_faults.py", "test_failover.py", "test_graceful_stop.py",
+    "test_ui_fresh.py", "test_ui_axe.py", "test_ui_jobs.py", "test_ui_job.py",
     "test_wheel.py", "test_model.py",
     "test_errors_change_nothing.py", "test_processes.py", "test_ui_pages.py", "test_rights.py", "test_ui_queues.py",
     "test_ui_failures.py", "test_slots.py", "test_worker.py", "test_languages.py", "test_export.py",
-    "test_ui_actions.py", "test_ui_constraints.py", "test_ui_overview.py", "test_live.py",
+    "test_ui_actions.py", "test_ui_constraints.py", "test_ui_overview.py",
     "test_app_typing.py", "test_sources.py", "test_model_steps.py", "test_frameworks.py",
-    "test_webhooks.py", "test_surface_limits.py", "test_ui_workers.py", "test_cli_jobs.py", "test_secrets.py",
-    "test_dispatch.py", "test_waiting.py", "test_ui_three_clicks.py", "test_deploy.py", "test_ui_login.py",
+    "test_webhooks.py", "test_ui_workers.py", "test_cli_jobs.py", "test_secrets.py",
+    "test_dispatch.py", "test_waiting.py", "test_deploy.py", "test_ui_login.py",
 )  # fmt: skip
 
 

@@ -18,13 +18,8 @@ __all__ = ["jq", "transport", "working"]
 @contextlib.contextmanager
 def transport(kind: str, redis_url: str, namespace: str, **options: Any) -> Iterator[JQ]:
     """A `JQ` by the scripts (`redis`), or by a master (`http`)."""
-    if kind == "redis":
-        jq = JQ(redis_url, namespace=namespace, **options)
-        yield jq
-        jq.close()
-        return
-    with live_server(redis_url, namespace) as server:
-        jq = JQ(server.url, **options)
+    with live_server(redis_url, namespace) if kind == "http" else contextlib.nullcontext() as server:
+        jq = JQ(server.url, **options) if server else JQ(redis_url, namespace=namespace, **options)
         yield jq
         jq.close()
 

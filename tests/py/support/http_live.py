@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from jqmaster.server.master import Master
 from jqmaster.server.server import ServeOptions, Server
 
 
@@ -18,17 +17,10 @@ class Live:
     server: Server
     loop: asyncio.AbstractEventLoop
 
-    @property
-    def url(self) -> str:
-        return self.server.url
-
-    @property
-    def port(self) -> int:
-        return int(self.url.rpartition(":")[2])
-
-    @property
-    def master(self) -> Master:
-        return self.server.master
+    def __post_init__(self) -> None:
+        self.run(self.server.start())
+        self.url, self.master = self.server.url, self.server.master
+        self.port = int(self.url.rpartition(":")[2])
 
     def run(self, work: Any) -> Any:
         """Run a coroutine in the server's loop."""
@@ -42,9 +34,8 @@ def live_server(redis_url: str, namespace: str, port: int = 0, **options: Any) -
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
     options = {"redis_url": redis_url, "namespace": namespace, "port": port, "allowed_hosts": ["*"], **options}
-    live = Live(Server(ServeOptions(**options)), loop)
     try:
-        live.run(live.server.start())
+        live = Live(Server(ServeOptions(**options)), loop)
         yield live
         live.run(live.server.stop())
     finally:
