@@ -19,15 +19,15 @@ PACKAGE = ROOT / "python/jqmaster"
 # ones, also for type checkers alone and within functions. The package's `__init__` may know all. With each room the
 # lines that it may have.
 FLOORS: dict[str, dict[str, int]] = {
-    "for people": {"__main__": 20, "cli": 2400, "testing": 140},
+    "for people": {"__main__": 20, "cli": 2410, "testing": 140},
     "for programs": {"client": 2730, "worker": 2300},
     "the server": {"server": 4550},
     "the engine's hand": {
-        "cluster": 1060,
-        "engine": 3020,
-        "connection": 1840,
-        "bundle": 805,
-        "manifest": 860,
+        "cluster": 1070,
+        "engine": 3030,
+        "connection": 1850,
+        "bundle": 810,
+        "manifest": 870,
         "errors": 210,
     },
 }
