@@ -46,7 +46,8 @@ def test_a_head_is_read() -> None:
         name="ids", type="list<job>", optional=True, least=1, most=1000, meaning="the jobs; or"
     )  # fmt: skip
     assert (queue.meaning, delay.least, delay.most, delay.default) == ("all of a queue", 0, None, 5)
-    assert [kick.reply(given).type for given in ([], ["ids"], ["queue"])] == [
+    assert [kick.reply(given).type for given in ({}, {"ids": ["0"]}, {"queue": False}, {"queue": "a"})] == [
+        "states",
         "states",
         "states",
         "{kicked: integer, more: flag}",
