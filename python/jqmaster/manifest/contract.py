@@ -134,7 +134,7 @@ class Operation:
         for one in self.arguments:
             if one.name == name:
                 return one
-        raise KeyError(name)
+        raise KeyError(f"there is no @arg {name}")
 
     @property
     def behind(self) -> tuple[str, ...]:

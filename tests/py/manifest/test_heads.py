@@ -82,7 +82,8 @@ def test_a_role_may_call_it_with_what_is_not_kept_from_it(roles: set, given: tup
         ("-- @role   operator\n", "", "there is no @role"),
         ("@role   operator", "@role   boss", "there is no role boss"),
         ("@errors", "@error", "there is no @error"),
-        ("{queue}", "{name}", "'name'"),
+        ("{queue}", "{name}", "there is no @arg name"),
+        ("= 5", "=5", "= DEFAULT, with blanks between"),
         ("POST /queue", "POST queue", "cannot be read"),
     ],
 )
