@@ -200,8 +200,7 @@ class Waiting:
                         return found if is_one else [0, *found[1:]]  # others may have more
                     moments[number] = found[0]
                 is_first = False
-                if moments:
-                    reply = [min((next_ms for next_ms in moments.values() if next_ms >= 0), default=-1)]
+                reply = [min((ms for ms in moments.values() if ms >= 0), default=-1)] if moments else reply
                 again = {number for number, next_ms in moments.items() if next_ms in AGAIN}
                 if again and is_own:
                     spec["request"] = new_request()  # a repeated one none of whose jobs runs any more says so for ever

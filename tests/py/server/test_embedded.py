@@ -130,7 +130,9 @@ def test_it_can_be_started_again(folder: Path) -> None:
             assert connection.ping()
 
 
-def test_a_program_that_does_not_get_as_far_as_its_log_is_told_of(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_does_not_get_as_far_as_its_log_is_told_of(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (folder / "redis-server").symlink_to("/bin/false")
     monkeypatch.setenv("PATH", str(folder))
     with pytest.raises(EmbeddedRedisError, match="does not answer"):
