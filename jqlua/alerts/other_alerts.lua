@@ -2,6 +2,7 @@
 -- jobs, groups of failures that are new, and that nobody sweeps.
 local alerts = require "jqlua.alerts.alerts"
 local budget = require "jqlua.job.budget"
+local check = require "jqlua.base.check"
 local constraintdoc = require "jqlua.limits.constraintdoc"
 local constraints = require "jqlua.limits.constraints"
 local keyrecord = require "jqlua.limits.keyrecord"
@@ -73,7 +74,7 @@ function M.check_failures(group)
     return
   end
   local raw = call("GET", keys.EXTRA .. last[1])
-  local message = (raw and cmsgpack.unpack(raw).m or ""):match("^%s*([^\n]*)"):sub(1, 120)
+  local message = check.message((raw and cmsgpack.unpack(raw).m or ""):match("^%s*([^\n]*)"), 120)
   alerts.add("new_failures", count, { group = group, since_ms = since_ms, is_minor = count < MANY },
     "New failure %s: %s within %s%s", wording.name(group), wording.count(count, "job"),
     wording.span(math.max(1000, now - since_ms)), message ~= "" and ". The newest says: " .. message or "")

@@ -2,6 +2,7 @@
 -- others wait for.
 local alerts = require "jqlua.alerts.alerts"
 local budget = require "jqlua.job.budget"
+local check = require "jqlua.base.check"
 local common_values = require "jqlua.find.common_values"
 local constraintdoc = require "jqlua.limits.constraintdoc"
 local jobs = require "jqlua.job.jobs"
@@ -59,7 +60,7 @@ local function flood_of(queue)
       and (size > 0 or times < SAMPLE) then -- what all have in common tells nothing without those before
       local plain = tostring(cmsgpack.unpack(constraintdoc.value_blob(value)))
       return string.format("%s of the newest have %s %s", wording.percent(times / SAMPLE), path,
-        wording.name(plain:sub(1, 60)))
+        wording.name(check.message(plain, 60)))
     end
   end
 end

@@ -4,7 +4,6 @@ redis-py's asynchronous client wants of one."""
 from __future__ import annotations
 
 import contextlib
-import math
 import time
 from collections.abc import Iterable
 from typing import Any
@@ -14,6 +13,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import (
     AuthenticationError,
+    InvalidResponse,
     NoPermissionError,
     NoScriptError,
     OutOfMemoryError,
@@ -28,7 +28,6 @@ from jqmaster.connection.stream import Stream, opened
 
 REPLY_S = 1.0  # nothing heard for longer: the connection is probed
 GRACE_S = 0.2  # for a reply that came before the probe's, and has not been read
-FRESH_S = 0.5  # one that was heard since is not asked whether it is still open
 _SLOWEST_BYTES_PER_S = 100_000  # a command that is sent so slowly is still under way
 _LARGE = 32_768  # bytes that a socket takes at once, or nearly
 _KINDS: dict[str, type[ResponseError]] = {
@@ -60,7 +59,6 @@ class RedisConnection:
         self.reply_s = REPLY_S  # how long a reply may rightly take
         self.is_line = False  # for what blocks or listens
         self._sending_s = 0.0  # how long what was sent last may take on its way
-        self._heard_at = -math.inf
         self._stream: Stream | None = None
         self._reader: Any = None
 
@@ -68,8 +66,7 @@ class RedisConnection:
         """Connect it, if it is not connected to where its endpoint is; and anew when Redis has closed it."""
         stream = self._stream
         if stream is not None:
-            is_open = not stream.has_ended and (time.monotonic() - self._heard_at < FRESH_S or stream.is_open())
-            if is_open and self.generation == self.endpoint.generation:
+            if self.generation == self.endpoint.generation and stream.is_open():
                 return
             self.cut()
         try:
@@ -85,7 +82,7 @@ class RedisConnection:
         try:
             async with plainly.within(endpoint.connect_s):
                 self._stream = await opened(place, endpoint.login.context)
-                self._reader = hiredis.Reader(replyError=_problem)
+                self._reader = hiredis.Reader(protocolError=InvalidResponse, replyError=_problem)
                 await self._greet()
         except TimeoutError as problem:
             refused: RedisError = RedisTimeoutError(f"timeout connecting to {endpoint}")
@@ -200,7 +197,6 @@ class RedisConnection:
     def _heard(self, piece: bytes) -> None:
         if not piece:
             raise RedisConnectionError("the connection was closed by the server")
-        self._heard_at = time.monotonic()
         self._reader.feed(piece)
 
     async def _late(self) -> bytes:

@@ -13,13 +13,11 @@ from jqmaster.connection import plainly
 from jqmaster.connection.url import Address
 
 _PIECE = 1 << 16
+_Selector = getattr(selectors, "PollSelector", selectors.DefaultSelector)  # one call of the system, and no more files
 
 
 class Stream:
     """One connection. All raise OSError, and TimeoutError when a plain call's time is up."""
-
-    has_ended = False
-    """Whether its end was seen already."""
 
     async def send(self, data: bytes, within_s: float = math.inf) -> None:
         raise NotImplementedError
@@ -34,7 +32,7 @@ class Stream:
         raise NotImplementedError
 
     def close(self) -> None:
-        """At once; who waits for it gets `b""` or OSError."""
+        """At once; who waits for it on a loop gets `b""` or OSError."""
         raise NotImplementedError
 
 
@@ -107,18 +105,19 @@ class _Flow(Stream, asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._came: list[bytes] = []
         self._size = self._unsent = 0
+        self._has_ended = False
         self._problem: Exception | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._late_at = self._within_s = math.inf
         self._timer: asyncio.TimerHandle | None = None
 
     async def send(self, data: bytes, within_s: float = math.inf) -> None:
-        if self.has_ended:
+        if self._has_ended:
             raise self._problem or ConnectionResetError("the connection was closed")
         self._transport.write(data)
 
     async def receive(self, within_s: float = math.inf) -> bytes | None:
-        if not self._came and not self.has_ended:
+        if not self._came and not self._has_ended:
             self._waiter = self._loop.create_future()
             self._within_s, self._late_at = within_s, self._loop.time() + within_s
             self._watch()
@@ -126,7 +125,7 @@ class _Flow(Stream, asyncio.Protocol):
         if self._problem is not None:
             raise self._problem
         if not self._came:
-            return b"" if self.has_ended else None
+            return b"" if self._has_ended else None
         data = self._came[0] if len(self._came) == 1 else b"".join(self._came)
         self._came.clear()
         if self._size > _PIECE:
@@ -155,7 +154,7 @@ class _Flow(Stream, asyncio.Protocol):
             self._wake()
 
     def is_open(self) -> bool:
-        if self.has_ended or self._came or self._transport.is_closing():
+        if self._has_ended or self._came or self._transport.is_closing():
             return False
         # The loop may not have had a turn since the other side closed it.
         return not _is_readable(self._transport.get_extra_info("socket"))
@@ -175,7 +174,7 @@ class _Flow(Stream, asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._problem = error
-        self.has_ended = True
+        self._has_ended = True
         if self._timer is not None:
             self._timer.cancel()
         self._wake()
@@ -189,6 +188,6 @@ def _is_readable(connected: Any) -> bool:
     """Whether there is anything to read: of a connection that waits for no answer, its end."""
     if connected.fileno() < 0:
         return True
-    with selectors.DefaultSelector() as selector:
+    with _Selector() as selector:
         selector.register(connected.fileno(), selectors.EVENT_READ)
         return bool(selector.select(0))

@@ -175,30 +175,32 @@ class Waiting:
     ) -> Reply:
         worker = str(spec.get("worker"))
         view, called = wish.view(worker), set[int]() if first is None else {first}
-        reply, failing = list(NOTHING), set[int]()
+        reply, unanswered = list(NOTHING), set[int]()
         is_first, is_one = True, len(self._engines) == 1
         try:
             while not self._stopping.is_set():
                 moments, sleeps = dict[int, int](), time.monotonic() < deadline
                 for number in self._in_order(view, called, spec, is_first=is_first):
+                    unanswered.add(number)
                     try:
                         found = await self._look(wish, number, spec, sleeps=sleeps)
                     except (Unavailable, TimeoutError) as problem:
-                        failing.add(number)
                         called.discard(number)
-                        if is_first and len(failing) == len(self._engines):
-                            failing = failing if is_own else set()  # else the client repeats it
+                        if is_first and len(unanswered) == len(self._engines):
+                            unanswered = unanswered if is_own else set()  # else the client repeats it
                             raise problem if is_one else Unavailable("no partition of the cluster answers") from problem
                         continue
-                    failing.discard(number)
+                    except JQError:
+                        unanswered.discard(number)
+                        raise
+                    unanswered.discard(number)
                     called.discard(number)
                     if len(found) > 1:
                         wish.channels[number].wake_same(worker)
                         return found if is_one else [0, *found[1:]]  # others may have more
                     moments[number] = found[0]
                 is_first = False
-                if moments:
-                    reply = [min((next_ms for next_ms in moments.values() if next_ms >= 0), default=-1)]
+                reply = [min((ms for ms in moments.values() if ms >= 0), default=-1)] if moments else reply
                 again = {number for number, next_ms in moments.items() if next_ms in AGAIN}
                 if again and is_own:
                     spec["request"] = new_request()  # a repeated one none of whose jobs runs any more says so for ever
@@ -216,7 +218,7 @@ class Waiting:
         finally:
             for number in called:  # where there may be jobs, and nobody looks now
                 wish.channels[number].pass_on()
-            for number in failing:  # where the last look has no answer
+            for number in unanswered:  # it may have started jobs there that nobody knows of
                 self._spawn(self._take_back(self._engines[number], spec))
 
     def _in_order(self, view: _Views, called: set[int], spec: Mapping[str, Any], *, is_first: bool) -> list[int]:
@@ -237,9 +239,19 @@ class Waiting:
         worker, is_one = str(spec.get("worker")), len(self._engines) == 1
         is_slept_at = number in self._slept_at(worker)
         sleeps = sleeps and is_slept_at
-        picking = self._picked(self._engines[number], spec, wish.name if sleeps else None)
+        full = {name: value for name, value in spec.items() if name != "request"}
+        if sleeps:
+            # The engine keeps one note per worker and channel. Always the whole window, so that a short poll
+            # of a worker does not shorten the note of a long one.
+            full["wait"] = {"on": wish.name, "ms": WINDOW_MS}
+        full["request"] = spec["request"]  # at the end (`new_request`)
+        picking = self._engines[number].raw("pick", pack(full))
         try:
-            reply = await (picking if is_one else asyncio.wait_for(picking, LOOK_S))  # what comes later is given back
+            if is_one:
+                reply: Reply = await picking
+            else:
+                async with plainly.within(LOOK_S):
+                    reply = await picking
         except (Unavailable, TimeoutError) as problem:
             self._failed(number, problem)
             raise
@@ -251,23 +263,6 @@ class Waiting:
         self._remember(spec, number, reply)
         return reply
 
-    async def _picked(self, engine: Engine, spec: Mapping[str, Any], channel: str | None) -> Reply:
-        """One pick. It runs to its end even if the caller is cancelled, since it may have started jobs by
-        then, which are given back. With `channel` the worker counts as asleep on it when nothing is found."""
-        full = {name: value for name, value in spec.items() if name != "request"}
-        if channel is not None:
-            # The engine keeps one note per worker and channel. Always the whole window, so that a short poll
-            # of a worker does not shorten the note of a long one.
-            full["wait"] = {"on": channel, "ms": WINDOW_MS}
-        full["request"] = spec["request"]  # at the end (`new_request`)
-        task = asyncio.ensure_future(engine.raw("pick", pack(full)))
-        try:
-            reply: Reply = await asyncio.shield(task)
-        except asyncio.CancelledError:
-            self._spawn(self._undo(engine, task, full))
-            raise
-        return reply
-
     def _remember(self, spec: Mapping[str, Any], number: int, reply: Reply) -> None:
         if len(reply) > 1 and len(self._engines) > 1:
             self._answered[str(spec.get("request"))] = number
@@ -277,7 +272,8 @@ class Waiting:
     def _failed(self, number: int, problem: Exception) -> None:
         if len(self._engines) > 1:
             level = logging.DEBUG if self._failures[number] else logging.WARNING
-            log.log(level, "%s does not answer, going on without it: %s", self._engines[number].namespace, problem)
+            why = problem if isinstance(problem, Unavailable) else f"no answer within {LOOK_S:g} s"
+            log.log(level, "%s does not answer, going on without it: %s", self._engines[number].namespace, why)
         self._away_until[number] = time.monotonic() + min(AWAY_S, 4 * backoff_s(self._failures[number]))
         self._failures[number] += 1
 
@@ -351,14 +347,6 @@ class Waiting:
         if jobs:
             with contextlib.suppress(JQError):
                 await engine.release(str(spec.get("worker")), jobs)
-
-    async def _undo(self, engine: Engine, task: asyncio.Future[Any], spec: Mapping[str, Any]) -> None:
-        try:
-            await self._give_back(engine, spec, await task)
-        except Unavailable:
-            await self._take_back(engine, {name: value for name, value in spec.items() if name != "wait"})
-        except JQError:
-            pass
 
     def _spawn(self, work: Any) -> None:
         task = asyncio.create_task(work, name="give back")

@@ -101,6 +101,7 @@ class EmbeddedRedis:
     def _wait(self) -> None:
         """Start it where it does not run, and wait until it answers; while it loads its data however long it takes."""
         deadline = time.monotonic() + START_TIMEOUT_S
+        self._process = None
         while True:
             try:
                 with self._client() as client:
@@ -115,7 +116,8 @@ class EmbeddedRedis:
                 elif time.monotonic() > deadline or (self._process and self._process.poll() is not None):
                     if self._process:
                         self._process.kill()
-                    why = " | ".join((self.data_dir / "redis.log").read_text(errors="replace").splitlines()[-3:])
+                    log = self.data_dir / "redis.log"
+                    why = " | ".join(log.read_text(errors="replace").splitlines()[-3:]) if log.exists() else "no log"
                     raise EmbeddedRedisError(f"redis-server does not answer ({error}): {why}") from error
             time.sleep(0.02)
 

@@ -16,6 +16,7 @@ from typing import Any
 import aiohttp
 from yarl import URL
 
+from jqmaster.connection.url import without_password
 from jqmaster.connection.wake import backoff_s, end
 from jqmaster.engine.engine import Engine, pack
 from jqmaster.errors import Forbidden, Invalid, JQError, Unavailable, Vanished
@@ -87,7 +88,9 @@ def make_session(egress: Egress) -> aiohttp.ClientSession:
     trace.on_request_headers_sent.append(on_sent)
     # Shorter than the 75 s for which servers of ours keep an idle connection.
     connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60, socket_factory=opened)
-    return aiohttp.ClientSession(connector=connector, trace_configs=[trace], auto_decompress=False)
+    return aiohttp.ClientSession(
+        connector=connector, trace_configs=[trace], auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar()
+    )
 
 
 class Sender:
@@ -125,7 +128,7 @@ class Sender:
 
     def held(self, push: Push) -> Answer | None:
         """Why its receiver is to get nothing now; None: it gets this, which is noted."""
-        if self.breakers.take(push.receiver, push.url):
+        if self.breakers.take(push.receiver, without_password(push.url)):
             return None
         return Answer("held", f"the {self.what} {push.receiver} failed often; it is tried with one job")
 

@@ -85,10 +85,10 @@ class Webhooks(Sender):
     def held(self, push: Push) -> Answer | None:
         """One receiver has no more of them under way than all others could, and after failures none for a while."""
         out_s = self.breakers.without().get(push.receiver)
-        if out_s is None:
-            return super().held(push)
+        if out_s is None and self.breakers.take(push.receiver, push.receiver):
+            return None
         why = f"{push.receiver} has enough of them, or failed often"
-        return Answer("held", why, out_s + random.uniform(*AGAIN_S))
+        return Answer("held", why, (out_s or 0.0) + random.uniform(*AGAIN_S))
 
     async def judge(self, push: Push, response: aiohttp.ClientResponse) -> Answer:
         return answer_of(response.status, response.headers.get("retry-after"), push.attempt)

@@ -174,6 +174,13 @@ describe("alerts", function()
       local alert = only("new_failures")
       assert.are.same({ "warning", "KeyError", 3 }, { alert.level, alert.group, alert.jobs })
     end)
+    it("cut messages between two characters", function()
+      for _ = 1, 3 do
+        jq:enqueue({ name = "a", max_retry = 0 })
+        jq:fail(jq:take("a"), { message = "x" .. ("ä"):rep(100) })
+      end
+      assert.truthy(only("new_failures").text:find("x" .. ("ä"):rep(59) .. "$"))
+    end)
     it("say that leases lapsed", function()
       jq:enqueue({ name = "a", timeout = 1, max_retry = 3 })
       jq:take("a")

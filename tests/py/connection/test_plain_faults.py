@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+import socket
 import subprocess
 import sys
 import threading
@@ -210,3 +211,34 @@ print(time.time())
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert time.time() - float(ended.stdout) < 1 * BUSY
+
+
+def test_connections_that_redis_closed_meanwhile_are_not_used_again(fresh_server: RedisServer) -> None:
+    with fresh_server.client() as admin, contextlib.closing(JQ(fresh_server.url)) as jq:
+        for _ in range(20):
+            jq.enqueue("a")
+            admin.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+        assert len(list(jq.jobs())) == 20
+
+
+async def test_awaited_calls_do_not_use_them_either(fresh_server: RedisServer) -> None:
+    jq = JQ(fresh_server.url)
+    with fresh_server.client() as admin:
+        for _ in range(20):
+            await jq.aenqueue("a")
+            admin.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+        assert len([job async for job in jq.ajobs()]) == 20
+    jq.close()
+
+
+def test_what_is_no_redis_is_said_to_be_unavailable() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def answer() -> None:
+            with listening.accept()[0] as connection:
+                connection.recv(1000)
+                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+        threading.Thread(target=answer, daemon=True).start()
+        with pytest.raises(Unavailable, match="Protocol error"):
+            JQ(f"redis://127.0.0.1:{listening.getsockname()[1]}").enqueue("a")

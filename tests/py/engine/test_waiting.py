@@ -113,6 +113,34 @@ async def test_a_job_picked_for_a_caller_who_left_is_given_back(engine: Engine, 
     await waiting.stop()
 
 
+async def test_jobs_are_not_taken_back_from_a_client_that_has_them(
+    engine: Engine, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A partition that answers too late the first time, and in time when it is asked again."""
+
+    class SlowOnce(Engine):
+        looks = 0
+
+        async def raw(self, script: str, *arguments: object) -> object:
+            reply = await super().raw(script, *arguments)  # type: ignore[arg-type]
+            if script == "pick":
+                self.looks += 1
+                await asyncio.sleep(1.0 if self.looks == 1 else 0)
+            return reply
+
+    monkeypatch.setattr("jqmaster.engine.waiting.LOOK_S", 0.2)
+    other = engine.namespace[:-1] + "-other}"
+    await load(redis, other)
+    job = await enqueue(engine)
+    slow = SlowOnce(redis, engine.namespace)
+    waiting = Waiting(slow, Engine(redis, other))
+    assert ids(await poll(waiting)) == [job]
+    assert slow.looks == 2
+    await asyncio.sleep(1.5)
+    assert await status(engine, job) == "running"
+    await waiting.stop()
+
+
 async def _queued(engine: Engine, job: str) -> bool:
     return await status(engine, job) == "queued"
 

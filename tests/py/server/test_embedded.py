@@ -121,3 +121,19 @@ def test_a_directory_of_all_is_left_alone(folder: Path) -> None:
     with pytest.raises(EmbeddedRedisError, match="shared"):
         EmbeddedRedis(folder).start()
     assert stat.S_IMODE(folder.stat().st_mode) == 0o1777
+
+
+def test_it_can_be_started_again(folder: Path) -> None:
+    server = EmbeddedRedis(folder / "var")
+    for _ in range(2):
+        with server, client(server) as connection:
+            assert connection.ping()
+
+
+def test_a_program_that_does_not_get_as_far_as_its_log_is_told_of(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "redis-server").symlink_to("/bin/false")
+    monkeypatch.setenv("PATH", str(folder))
+    with pytest.raises(EmbeddedRedisError, match="does not answer"):
+        EmbeddedRedis(folder / "var").start()

@@ -113,6 +113,14 @@ async def test_a_job_that_somebody_puts_into_the_queue_is_no_notification(engine
         assert lost["message"] == f"only the engine makes jobs of {QUEUE}" and not receiver.jobs
 
 
+async def test_cookies_of_a_receiver_are_not_kept(engine: Engine, redis: Redis) -> None:
+    async with listening(answers(204, set_cookie="known=1")) as receiver, carrying(engine, redis):
+        for count in (1, 2):
+            await end(engine, notify=f"{receiver.url.replace('127.0.0.1', 'localhost')}/hook")
+            await ended(engine, "done", count)
+    assert b"cookie" not in dict(receiver.headers[1])
+
+
 # -- receivers that are not well ------------------------------------------------------------------
 
 
@@ -130,6 +138,16 @@ async def test_a_receiver_that_fails_is_told_again_until_it_answers(engine: Engi
     assert len(set(receiver.raw)) == 1
     events = (await engine.history(notification["id"]))["events"]
     assert [event["message"] for event in events if event["event"] == "failed"] == ["the receiver answered 500"] * 2
+
+
+async def test_what_is_secret_in_an_address_is_in_no_log(
+    engine: Engine, redis: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    await engine.queue(QUEUE, set={"retry_base": 0.02, "retry_cap": 0.05})
+    async with listening(answers(500)) as receiver, carrying(engine, redis):
+        await end(engine, notify=f"{receiver.url}/hook?token=secret")
+        await eventually(lambda: "circuit open" in caplog.text)
+    assert "secret" not in caplog.text
 
 
 async def test_a_pause_that_is_asked_for_is_made_and_costs_no_retry(engine: Engine, redis: Redis) -> None:
