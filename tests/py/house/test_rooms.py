@@ -54,6 +54,13 @@ def test_a_room_of_lua_knows_of_nothing_above_it() -> None:
     assert {(module, other) for module, other in required if height[module] < height[other]} == set()
 
 
+def test_a_module_of_lua_that_a_comment_names_is_there() -> None:
+    known = {f"{path.parent.name}.{path.stem}" for path in JQLUA.rglob("*.lua")}
+    for path in *JQLUA.rglob("*.lua"), *(ROOT / "scripts").glob("*.lua"):
+        named = set(re.findall(r"module (\w+\.\w+)", path.read_text()))
+        assert named - known == set(), path
+
+
 def test_a_module_of_lua_is_required_under_the_name_of_its_file() -> None:
     names = [path.stem for path in JQLUA.rglob("*.lua")]
     assert sorted(names) == sorted(set(names))
