@@ -1,7 +1,7 @@
 # make demo    everything on this machine, at work, in under a minute once it is set up
 # make serve   the JQ master, with a Redis of its own under var/   (ARGS="--help")
 # make load    the scripts into a Redis: REDIS=redis://… [NAMESPACE={jq}]
-# make generate  what is made from manifest/{fields,operations}.py: OpenAPI, tables of the docs, the UI's list
+# make generate  what is made from manifest/fields.py and the heads of scripts/: OpenAPI, checks, pages, the UI's list
 # make test    lint, the JavaScript, Lua and Python tests; with Valkey, too, where it is installed
 # make quick   of these what is told within a minute
 # make test-faults  the Python tests that `make test` leaves out: kills, cuts and failovers under load

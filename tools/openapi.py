@@ -147,6 +147,8 @@ def sample(made: Schema) -> Any:
     if "$ref" in made:
         found: Any = HAND
         for part in made["$ref"].removeprefix("#/").split("/"):
+            if part not in found:
+                raise SystemExit(f"openapi/schemas.yaml has no {part}, which a head names")
             found = found[part]
         name = made["$ref"].rpartition("/")[2]
         return EXAMPLES[name] if name in EXAMPLES else sample(found)

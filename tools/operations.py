@@ -14,6 +14,8 @@ import stubs
 from fields_code import told_apart
 
 from jqmaster import __version__
+from jqmaster.cluster.pages import NAMED
+from jqmaster.cluster.ways import WAYS
 from jqmaster.manifest.contract import SERVER, Argument, Operation, Reply
 from jqmaster.manifest.fields import FIELDS, Field
 from jqmaster.manifest.manifest import operations, to_json
@@ -139,6 +141,11 @@ def files() -> Iterator[tuple[Path, str]]:
 
 
 def main() -> None:
+    for one in operations().values():
+        if one.over not in WAYS:
+            raise SystemExit(f"{one.name}: @over {one.over}: expected one of {', '.join(WAYS)} (docs/cluster.md)")
+        if one.over == "name" and one.name not in NAMED:
+            raise SystemExit(f"{one.name}: @over name: NAMED in cluster/pages.py does not say how documents become one")
     for path, text in files():
         path.write_text(text)
 

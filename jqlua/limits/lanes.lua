@@ -69,7 +69,8 @@ function M.leave(queue, job)
   end
 end
 
---- What a job has of lanes and room, when it goes to another state.
+--- What a job has of lanes and room, when it goes to another state. One that runs and is ready again has given back
+--- its room before it was placed (taking.leave).
 ---@param to string letter
 ---@param is_popped? boolean whether it is out of its lane already
 function M.moved(queue, job, to, is_popped)

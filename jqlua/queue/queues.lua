@@ -1,7 +1,7 @@
 -- A queue's record: whether it is paused, its limit, and lower bounds that keep the common job from paying for
 -- indexes: of its due moments (module base.due) and of its best waiting job (its entry in the index of queues).
 -- The bound of the best job only moves when something better comes in, or when a pick over many queues looks
--- at the entry and finds that the job has gone (module queue.heads).
+-- at the entry and finds that the job has gone (module pick.chooser).
 --
 -- In a script a queue is a list of the fields below.
 local keys = require "jqlua.base.keys"

@@ -5,19 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from cyclopts import App
 
 from jqmaster.cli import values
 from jqmaster.cli.declared import is_positional, taking, told
-from jqmaster.cli.kinds import option
 from jqmaster.cli.reach import Destination, connect
 from jqmaster.cli.status import Replies
-from jqmaster.manifest.contract import SERVER, Operation
+from jqmaster.manifest.contract import SERVER, Argument, Operation
 from jqmaster.manifest.manifest import operations
 
-_TAKEN = {field.name for field in fields(Destination)} | {"all"}
+_TAKEN = {field.name for field in fields(Destination)}
+_ALL = Argument(name="all", type="flag", optional=True, meaning="all pages")
 _CALLED = {name: one for name, one in operations().items() if SERVER not in one.roles}
 
 call = App(
@@ -39,8 +39,11 @@ def __getattr__(name: str) -> Callable[..., Replies]:
 def _command(operation: Operation) -> Callable[..., Replies]:
     taken = [one for one in operation.arguments if one.name != "actor"]
 
-    @taking(taken, {name: f"--{operation.name}-{name}" for name in _TAKEN})
-    def run(*positional: Any, all_: Annotated[bool, option("all pages", name="--all")] = False, **more: Any) -> Replies:
+    pages = [_ALL] if any(one.name == "cursor" for one in taken) else []
+
+    @taking([*taken, *pages], {name: f"--{operation.name}-{name}" for name in _TAKEN})
+    def run(*positional: Any, **more: Any) -> Replies:
+        is_all = more.pop("all", False)
         client = connect()
         given = dict(zip((one.name for one in taken if is_positional(one)), positional, strict=False)) | more
         arguments = _with_values(operation, given, client.serializer.dumps)
@@ -48,7 +51,7 @@ def _command(operation: Operation) -> Callable[..., Replies]:
             reply = client.call(operation.name, **arguments)
             yield told(reply, operation.reply(given).of)
             cursor = getattr(reply, "cursor", "")
-            if not (cursor and all_):
+            if not (cursor and is_all):
                 break
             arguments["cursor"] = cursor
         if cursor:

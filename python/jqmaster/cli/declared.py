@@ -92,9 +92,10 @@ def _type(of: Type) -> Any:
 
 
 def _place(argument: Argument, flag: str) -> Place:
-    usual = "" if argument.default in (None, False, "nil") else f"; default: {argument.default}"
-    several = "; may be given several times" if argument.of.kind == "list" else ""
-    made: Any = Annotated[_type(argument.of), option(argument.meaning + several + usual, name=flag)]
+    usual = "" if argument.default in (None, False, "nil") else f"default: {argument.default}"
+    several = "may be given several times" if argument.of.kind == "list" else ""
+    said = "; ".join(filter(None, (argument.meaning, several, usual)))
+    made: Any = Annotated[_type(argument.of), option(said, name=flag)]
     if argument.of.name in ("integer", "number") and argument.least is not None:
         made = Annotated[made, between(argument.least, float("inf") if argument.most is None else argument.most)]
     if is_positional(argument):
@@ -134,6 +135,8 @@ def taking(arguments: Iterable[Argument], flags: Mapping[str, str] | None = None
 def told(reply: Any, of: Type) -> tuple[Any, Any]:
     """An operation's reply, for programs and for people. `of`: its type."""
     reply = getattr(reply, "documents", reply)
+    if isinstance(reply, list):
+        reply = [one._asdict() if hasattr(one, "_asdict") else one for one in reply]
     if hasattr(reply, "_asdict"):
         reply = reply._asdict()
     elif of.kind == "members" and len(of.members) == 1:

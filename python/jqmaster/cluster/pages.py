@@ -16,19 +16,16 @@ from jqmaster.cluster.partitions import Call, Partitions, all_of
 from jqmaster.engine import replies
 from jqmaster.engine.replies import Document
 from jqmaster.errors import Invalid
+from jqmaster.manifest.manifest import operations
 
 _COUNT = 100  # of a page that does not say
 _MOST_TAGS = 1000
 _STATES = ("queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled", "skipped")
-# What is changed in all partitions alike: the first one tells of it.
-_IN_ALL = frozenset((
-    "config", "constrain", "forget", "grant", "hold", "queue", "revoke", "subscribe", "unconstrain", "unschedule",
-    "unsubscribe", "worker",
-))  # fmt: skip
+_IN_ALL = ("all", "constrain")  # what goes to all partitions alike: the first one's trail tells of it
 
 # By operation: the fields that name a thing, the field of the spec that asks for some by name, and how documents of the
 # same thing become one.
-_NAMED: Mapping[str, tuple[Sequence[str], str, Callable[[Sequence[Document]], Document]]] = {
+NAMED: Mapping[str, tuple[Sequence[str], str, Callable[[Sequence[Document]], Document]]] = {
     "queues": (["name"], "names", merging.queue),
     "constraints": (["id"], "ids", merging.constraint),
     "schedules": (["id"], "ids", merging.first),
@@ -44,7 +41,7 @@ def _bytes(text: str) -> bytes:
 
 async def by_name(cluster: Partitions, call: Call) -> Any:
     """A page in order of name. Its cursor is the last name, which any partition goes on behind."""
-    fields, named, merge = _NAMED[call.operation]
+    fields, named, merge = NAMED[call.operation]
     is_brief = call.spec.get("brief") is True
     pages = await cluster.everywhere(call.but(brief=None) if is_brief else call)
     found: dict[str, list[bytes]] = {}
@@ -111,7 +108,8 @@ async def interleaved(cluster: Partitions, call: Call) -> Any:
 
 
 def _is_of_all(call: Call, entry: bytes) -> bool:
-    return call.operation == "trail" and replies.plain_value(entry)["what"] in _IN_ALL
+    what = operations().get(replies.plain_value(entry)["what"]) if call.operation == "trail" else None
+    return what is not None and what.over in _IN_ALL
 
 
 def _place(call: Call, document: Document) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 import msgpack
 
 NIL = b"\xc0"
+FALSE = b"\xc2"
 MSGPACK = "application/msgpack"
 
 # msgpack's reader gives up at 1024 levels. A request may not use them all: a job comes back to a worker some

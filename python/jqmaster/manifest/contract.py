@@ -134,16 +134,16 @@ class Operation:
         for one in self.arguments:
             if one.name == name:
                 return one
-        raise KeyError(name)
+        raise KeyError(f"there is no @arg {name}")
 
     @property
     def behind(self) -> tuple[str, ...]:
         """The arguments that stand beside the spec."""
         return tuple(one.removesuffix("...") for one in self.positions if one not in ("spec", "[spec]"))
 
-    def reply(self, given: Iterable[str] = ()) -> Reply:
-        """The reply when these arguments are there."""
-        names = set(given)
+    def reply(self, given: Mapping[str, Any]) -> Reply:
+        """The reply when these arguments are there. A flag that is false is not."""
+        names = {name for name, value in given.items() if value is not None and value is not False}
         return next((one for one in reversed(self.replies) if names.intersection(one.given)), self.replies[0])
 
     def lacking(self, roles: frozenset[Role], given: Iterable[str] = ()) -> tuple[str, ...]:

@@ -54,7 +54,7 @@ def read(name: str, comment: str) -> Operation:
         operation = _read(name, comment)
         _check(operation)
     except (ValueError, KeyError) as problem:
-        raise HeadError(f"{name}: {problem}") from problem
+        raise HeadError(f"{name}: {problem.args[0]}") from problem
     return operation
 
 
@@ -165,6 +165,8 @@ def _matched(pattern: re.Pattern[str], what: str, value: str) -> re.Match[str]:
 def _argument(value: str) -> Argument:
     match = _matched(_ARGUMENT, "arg", value)
     type_ = type_of(match["type"])
+    if re.match(r"[=.]|-?\d*\.\.", match["meaning"] or ""):
+        raise ValueError(f"@arg {value}: expected LEAST..MOST, = DEFAULT, with blanks between")
     return Argument(
         name=match["name"],
         type=match["type"],

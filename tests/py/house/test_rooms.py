@@ -21,11 +21,11 @@ PACKAGE = ROOT / "python/jqmaster"
 FLOORS: dict[str, dict[str, int]] = {
     "for people": {"__main__": 20, "cli": 2410, "testing": 140},
     "for programs": {"client": 2730, "worker": 2300},
-    "the server": {"server": 4550},
+    "the server": {"server": 4560},
     "the engine's hand": {
-        "cluster": 1070,
-        "engine": 3030,
-        "connection": 1850,
+        "cluster": 1060,
+        "engine": 3020,
+        "connection": 1840,
         "bundle": 810,
         "manifest": 870,
         "errors": 210,
@@ -52,6 +52,13 @@ def test_a_room_of_lua_knows_of_nothing_above_it() -> None:
     assert circle(required) == []
     height = {module: LUA_ROOMS.index(room(module)) for module in paths}
     assert {(module, other) for module, other in required if height[module] < height[other]} == set()
+
+
+def test_a_module_of_lua_that_a_comment_names_is_there() -> None:
+    known = {f"{path.parent.name}.{path.stem}" for path in JQLUA.rglob("*.lua")}
+    for path in *JQLUA.rglob("*.lua"), *(ROOT / "scripts").glob("*.lua"):
+        named = set(re.findall(r"module (\w+\.\w+)", path.read_text()))
+        assert named - known == set(), path
 
 
 def test_a_module_of_lua_is_required_under_the_name_of_its_file() -> None:

@@ -46,7 +46,8 @@ def test_a_head_is_read() -> None:
         name="ids", type="list<job>", optional=True, least=1, most=1000, meaning="the jobs; or"
     )  # fmt: skip
     assert (queue.meaning, delay.least, delay.most, delay.default) == ("all of a queue", 0, None, 5)
-    assert [kick.reply(given).type for given in ([], ["ids"], ["queue"])] == [
+    assert [kick.reply(given).type for given in ({}, {"ids": ["0"]}, {"queue": False}, {"queue": "a"})] == [
+        "states",
         "states",
         "states",
         "{kicked: integer, more: flag}",
@@ -81,7 +82,8 @@ def test_a_role_may_call_it_with_what_is_not_kept_from_it(roles: set, given: tup
         ("-- @role   operator\n", "", "there is no @role"),
         ("@role   operator", "@role   boss", "there is no role boss"),
         ("@errors", "@error", "there is no @error"),
-        ("{queue}", "{name}", "'name'"),
+        ("{queue}", "{name}", "there is no @arg name"),
+        ("= 5", "=5", "= DEFAULT, with blanks between"),
         ("POST /queue", "POST queue", "cannot be read"),
     ],
 )

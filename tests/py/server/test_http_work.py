@@ -63,6 +63,8 @@ async def test_a_heartbeat_without_jobs_keeps_a_worker_alive(api: Api) -> None:
     answer = await api.post("/worker/heartbeat", {"jobs": [], "control": True}, worker_id=worker_id)
     assert answer.value == {"jobs": [], "request": ""}
     assert api.master.dispatch.count == pokes + 1
+    answer = await api.post("/worker/heartbeat", {"jobs": [], "control": False}, worker_id=worker_id)
+    assert answer.value == {"jobs": []}
 
 
 async def test_a_registered_workers_outcomes_let_dispatch_look(api: Api) -> None:

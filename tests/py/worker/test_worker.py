@@ -187,14 +187,13 @@ async def _sleeping(engine: Engine) -> bool:
     return int(await engine.redis.hlen(f"{engine.namespace}:sleepers")) > 0
 
 
-async def test_a_dropped_push_worker_registers_again(server: Server, own: Engine) -> None:
-    await own.config({"worker_ttl": 30})
+async def test_a_dropped_push_worker_registers_again(
+    server: Server, own: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(beats, "ALIVE_EVERY_S", 0.1)
     async with working("push", server, {"double": double}):
         [document] = await eventually(lambda: _workers(own))
         await own.unregister(document["id"])
-
-        async def late(argument: Any) -> None: ...
-
         # Its heartbeat finds out; the job that waits is then delivered.
         job = await enqueue(own, "double", 1)
         await eventually(lambda: _is(own, job, "done"))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from jqmaster.engine import packform, tracing, zones
-from jqmaster.engine.packform import NIL
+from jqmaster.engine.packform import FALSE, NIL
 from jqmaster.engine.replies import pairs
 from jqmaster.manifest.contract import Argument, Operation, Route
 from jqmaster.manifest.types import CONDITIONS, Type
@@ -52,7 +52,7 @@ class Translation:
         wait_s = 0.0
         if self._may_wait and "timeout" in body:
             wait_s = seconds(unpacked(body.pop("timeout")), "timeout", MOST_WAIT_S)
-        given = {**spec, **body}
+        given = _given(spec, body)
         request.rename = self._rename
         reply = await run(master, request, self.operation, list(self._arguments(spec, body, request)), wait_s)
         return answer(self.operation, given, reply)
@@ -102,7 +102,12 @@ class Translation:
 
 def _is_other(operation: Operation, spec: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
     """Whether it is the other call of an operation, to which its last argument does not belong."""
-    return operation.reply({**spec, **body}) is not operation.replies[0]
+    return operation.reply(_given(spec, body)) is not operation.replies[0]
+
+
+def _given(spec: Mapping[str, Any], body: Mapping[str, bytes]) -> dict[str, Any]:
+    """All arguments, without what is nil or false in the body."""
+    return {**spec, **{name: value for name, value in body.items() if value not in (NIL, FALSE)}}
 
 
 def value_of(argument: Argument, text: str | list[str]) -> Any:

@@ -72,7 +72,8 @@ class PlainGenerator:
 
     def value(self, script, argument):
         """One for an argument; None where nothing is known of it."""
-        known = VALUES.get(f"{script}.{argument.name}", VALUES.get(argument.name))
+        called = "queue" if argument.type == "queue" else argument.name
+        known = VALUES.get(f"{script}.{argument.name}", VALUES.get(called))
         if known is not None:
             return known(self) if callable(known) else self.rng.choice(known)
         if argument.of.words:

@@ -134,6 +134,7 @@ REPLIES = {script: one.replies[0].of for script, one in operations().items()}
 KINDS = {script: of.name if of.name in SHAPES else of.kind for script, of in REPLIES.items()}
 DECODE = {
     **{script: SHAPES[kind] for script, kind in KINDS.items() if kind in SHAPES},
+    **{script: first_text for script, of in REPLIES.items() if of.kind == "page" and of.of.kind == "members"},
     "enqueue": enqueued, "heartbeat": text, "watch": text,
     "register": text, "audit": text, "pick": picked,
     "get": documents, "constrain": document, "explain": document,
@@ -141,7 +142,7 @@ DECODE = {
     "free": text,
     "schedule": lambda reply: text(reply) if isinstance(reply, list) else unpack_document(reply),
     "schedules": lambda reply: page(reply, unpack_document),
-    "jobs": lambda reply: page(reply, unpack_document), "tags": first_text,
+    "jobs": lambda reply: page(reply, unpack_document),
     "failures": lambda reply: page(reply, document),
     "grant": plain_document,
     "subscribe": document, "webhooks": lambda reply: [document(doc) for doc in reply],
