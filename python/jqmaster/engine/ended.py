@@ -98,10 +98,7 @@ class Ended:
         return state
 
     async def _look(self, job_id: bytes) -> str | None:
-        # In a task of its own: in Python 3.11 `wait_for`, which redis-py uses, may swallow a cancellation.
-        asking = asyncio.ensure_future(self._asked.get(job_id))
-        asking.add_done_callback(lambda one: one.cancelled() or one.exception())  # also if nobody waits any more
-        state = await asyncio.shield(asking)
+        state = await self._asked.get(job_id)
         return None if state is None else bytes(state).decode()
 
     async def _look_now_and_then(self) -> None:

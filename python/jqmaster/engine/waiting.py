@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from jqmaster.connection import plainly
-from jqmaster.connection.wake import BLOCK_S, WINDOW_MS, Channel, backoff_s
+from jqmaster.connection.wake import BLOCK_S, WINDOW_MS, Channel, backoff_s, end
 from jqmaster.engine import replies
 from jqmaster.engine.calling import new_request
 from jqmaster.engine.engine import Engine, pack
@@ -210,7 +210,7 @@ class Waiting:
                     called |= again
                     return reply
                 else:
-                    called |= await self._sleep(wish, view, worker, deadline)
+                    await self._sleep(wish, view, worker, deadline, called)
                     # Whoever was woken looks, however late: its marker must not get lost.
                     if not called and time.monotonic() >= deadline:
                         return reply
@@ -285,27 +285,26 @@ class Waiting:
         first = zlib.crc32(worker.encode(errors="surrogatepass"))
         return [(first + step) % count for step in range(MOST_SLEPT_AT)]
 
-    async def _sleep(self, wish: _Wish, view: _Views, worker: str, deadline: float) -> set[int]:
-        """Until a partition may have something, but at most so long; those where somebody called."""
+    async def _sleep(self, wish: _Wish, view: _Views, worker: str, deadline: float, called: set[int]) -> None:
+        """Until a partition may have something, but at most so long. `called` gets those where somebody called, also
+        when this is cancelled: nobody else knows of that."""
         wakes = [max(*pair) for pair in zip(view.quiet_until, self._away_until, strict=True)]
         sleep_s = max(0.001, min(deadline, *wakes) - time.monotonic())
+
+        async def sleep_at(number: int) -> None:
+            if await wish.channels[number].sleep(sleep_s, worker):
+                called.add(number)
+
         if len(wakes) == 1:
-            return {0} if await wish.channels[0].sleep(sleep_s, worker) else set()
-        sleeping = {
-            asyncio.create_task(wish.channels[number].sleep(sleep_s, worker)): number
-            for number in self._slept_at(worker)
-        }
+            await sleep_at(0)
+            return
+        sleeping: list[asyncio.Task[Any]] = [asyncio.create_task(sleep_at(number)) for number in self._slept_at(worker)]
         # Who wakes all that sleep finds nobody while these have not begun to.
-        stopping = asyncio.create_task(self._stopping.wait())
-        called = set[int]()
+        sleeping.append(asyncio.create_task(self._stopping.wait()))
         try:
-            await asyncio.wait([*sleeping, stopping], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(sleeping, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in (*sleeping, stopping):
-                task.cancel()
-            await asyncio.wait([*sleeping, stopping])
-            called.update(number for task, number in sleeping.items() if not task.cancelled() and task.result())
-        return called
+            await end(sleeping)
 
     @contextlib.contextmanager
     def _using(self, spec: Mapping[str, Any]) -> Iterator[_Wish]:

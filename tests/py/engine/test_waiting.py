@@ -89,6 +89,25 @@ async def test_the_last_sleeper_cancelled_while_it_wakes_puts_the_marker_back(en
     await other.stop()
 
 
+@pytest.mark.parametrize("turns", range(5))
+async def test_a_poll_of_several_partitions_cancelled_while_it_wakes_puts_the_marker_back(
+    engine: Engine, redis: Redis, turns: int
+) -> None:
+    other = engine.namespace[:-1] + "-other}"
+    await load(redis, other)
+    waiting = Waiting(engine, Engine(redis, other))
+    polling = poll(waiting)
+    channel = (await eventually(lambda: [one for one in waiting.channels if one.sleepers]))[0]
+    channel.pass_on()
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    polling.cancel()
+    next_one = wake.Channel(redis, channel.key)
+    assert await asyncio.wait_for(next_one.sleep(SOON_S), SOON_S)
+    await waiting.stop()
+    await next_one.stop()
+
+
 async def test_a_job_picked_for_a_caller_who_left_is_given_back(engine: Engine, redis: Redis) -> None:
     answered, go_on = asyncio.Event(), asyncio.Event()
 
