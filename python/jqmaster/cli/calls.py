@@ -44,11 +44,16 @@ def _command(operation: Operation) -> Callable[..., Replies]:
         client = connect()
         given = dict(zip((one.name for one in taken if is_positional(one)), positional, strict=False)) | more
         arguments = _with_values(operation, given, client.serializer.dumps)
+        has_said = False
         while True:
             reply = client.call(operation.name, **arguments)
-            yield told(reply, operation.reply(given).of)
             cursor = getattr(reply, "cursor", "")
-            if not (cursor and all_):
+            goes_on = bool(cursor and all_)
+            document, seen = told(reply, operation.reply(given).of)
+            if document or not (goes_on or has_said):  # that there is nothing is said once, of all pages
+                yield document, seen
+                has_said = True
+            if not goes_on:
                 break
             arguments["cursor"] = cursor
         if cursor:

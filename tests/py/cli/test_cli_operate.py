@@ -169,6 +169,7 @@ def test_any_operation_is_called_by_its_name(cli_: Cli) -> None:
     part = cli_.ok("call", "queues", "--count", "1", "--json")
     assert len(part.documents) == 1 and "there is more: --all" in part.err
     assert len(cli_.ok("call", "queues", "--count", "1", "--all", "--json").documents) == 4
+    assert cli_.ok("call", "audit", "--count", "1", "--all").out == "none\n"  # once, of all its pages
     assert cli_.ok("call", "queue", "--name", "mail", "--paused", "--json").document["paused"] is True
     assert cli_.ok("call", "queue", "--name", "mail", "--paused=false", "--json").document["paused"] is False
     missing = cli_.run("call", "forget", "--name", "nowhere")
