@@ -4,6 +4,7 @@
 -- as those of other lanes.
 local budget = require "jqlua.job.budget"
 local jobs = require "jqlua.job.jobs"
+local meta = require "jqlua.base.meta"
 local queues = require "jqlua.queue.queues"
 local states = require "jqlua.job.states"
 
@@ -58,7 +59,7 @@ local function of_priority(key, priority, oldest, most)
 end
 
 ---@param queue table queue
----@return number? ms nil when no job is ready
+---@return number? ms not after now; nil when no job is ready
 ---@return table? job that one
 function M.since(queue)
   local oldest, oldest_job = math.huge, nil
@@ -73,7 +74,8 @@ function M.since(queue)
       priority = call("ZRANGE", key, "(" .. priority, "-inf", "BYSCORE", "REV", "LIMIT", 0, 1, "WITHSCORES")[2]
     end
   end
-  return oldest < math.huge and oldest or nil, oldest_job
+  -- Ids may be ahead of the clock: after a failover, and after it was set back.
+  return oldest_job and math.min(oldest, meta.state[meta.NOW_MS]), oldest_job
 end
 
 return M

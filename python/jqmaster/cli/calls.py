@@ -38,7 +38,6 @@ def __getattr__(name: str) -> Callable[..., Replies]:
 
 def _command(operation: Operation) -> Callable[..., Replies]:
     taken = [one for one in operation.arguments if one.name != "actor"]
-
     pages = [_ALL] if any(one.name == "cursor" for one in taken) else []
 
     @taking([*taken, *pages], {name: f"--{operation.name}-{name}" for name in _TAKEN})
@@ -47,11 +46,16 @@ def _command(operation: Operation) -> Callable[..., Replies]:
         client = connect()
         given = dict(zip((one.name for one in taken if is_positional(one)), positional, strict=False)) | more
         arguments = _with_values(operation, given, client.serializer.dumps)
+        has_said = False
         while True:
             reply = client.call(operation.name, **arguments)
-            yield told(reply, operation.reply(given).of)
             cursor = getattr(reply, "cursor", "")
-            if not (cursor and is_all):
+            goes_on = bool(cursor and is_all)
+            document, seen = told(reply, operation.reply(given).of)
+            if document or not (goes_on or has_said):  # that there is nothing is said once, of all pages
+                yield document, seen
+                has_said = True
+            if not goes_on:
                 break
             arguments["cursor"] = cursor
         if cursor:

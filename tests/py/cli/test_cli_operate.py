@@ -172,6 +172,7 @@ def test_any_operation_is_called_by_its_name(cli_: Cli) -> None:
     assert cli_.run("call", "track", "--all", "--ids", job_id).code == 2  # it has no pages
     cli_.ok("enqueue", "k0", "--tag", "blue")
     assert cli_.ok("call", "tags", "--json").documents == [{"tag": "blue", "count": 1}]
+    assert cli_.ok("call", "audit", "--count", "1", "--all").out == "none\n"  # once, of all its pages
     assert cli_.ok("call", "queue", "--name", "mail", "--paused", "--json").document["paused"] is True
     assert cli_.ok("call", "queue", "--name", "mail", "--paused=false", "--json").document["paused"] is False
     missing = cli_.run("call", "forget", "--name", "nowhere")

@@ -19,12 +19,12 @@ PACKAGE = ROOT / "python/jqmaster"
 # ones, also for type checkers alone and within functions. The package's `__init__` may know all. With each room the
 # lines that it may have.
 FLOORS: dict[str, dict[str, int]] = {
-    "for people": {"__main__": 20, "cli": 2410, "testing": 140},
+    "for people": {"__main__": 20, "cli": 2420, "testing": 140},
     "for programs": {"client": 2730, "worker": 2300},
     "the server": {"server": 4560},
     "the engine's hand": {
         "cluster": 1060,
-        "engine": 3020,
+        "engine": 3010,
         "connection": 1840,
         "bundle": 810,
         "manifest": 870,

@@ -19,7 +19,7 @@ class Queues(Part):
     def oldest_ready_ms(self, jobs):
         """Since when the oldest of these waits: before its first attempt since it was enqueued, or its time came."""
         ready = [(j.again_ms if j.attempt else j.ready_ms) or 0 for j in jobs]
-        return min((max(j.created_ms, ms) for j, ms in zip(jobs, ready, strict=True)), default=None)
+        return min((min(max(j.created_ms, ms), self.now) for j, ms in zip(jobs, ready, strict=True)), default=None)
 
     def most_kept(self, queue, state):
         """Of how many jobs that end so the records are kept."""
