@@ -7,6 +7,7 @@
 -- @flags  read
 -- @role   viewer, pusher
 -- @over   jobs
+-- @http   POST /jobs/get
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
 local jobs = require "jqlua.job.jobs"

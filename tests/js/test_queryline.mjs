@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import './page.mjs';
-import { completions, termOf, whereOfLine } from '../../python/jqmaster/ui/static/query.js';
+import { termOf } from '../../python/jqmaster/ui/static/format.js';
+import { completions, whereOfLine } from '../../python/jqmaster/ui/static/query.js';
 
 const NOW = 1700000000000;
 const CASES = JSON.parse(readFileSync(new URL('querylines.json', import.meta.url)));

@@ -134,8 +134,16 @@ def value_alone(unpacker: Any, packed: bytes, _path: str, _context: Context) -> 
     return [cut(unpacker, packed)]
 
 
+def id_alone(unpacker: Any, packed: bytes, path: str, _context: Context) -> list[bytes]:
+    """A job's id."""
+    value = unpacked(cut(unpacker, packed))
+    if not isinstance(value, str):
+        raise invalid(path, "expected text, the id of a job")
+    return [value.encode(errors="surrogateescape")]
+
+
 ITEMS: Mapping[str, Parts] = {
-    "NewJob": new_job, "JobChange": job_change, "Outcome": outcome, "value": value_alone,
+    "NewJob": new_job, "JobChange": job_change, "Outcome": outcome, "value": value_alone, "job": id_alone,
 }  # fmt: skip
 """What scripts take lists of behind their specs."""
 

@@ -78,7 +78,7 @@ def test_a_queue_shows_its_names_and_times_and_leads_to_its_workers(ui: Ui, fill
     page = ui.page
     ui.go("/queue/fine", "fine")
     expect(page.get_by_role("table", name="Names").get_by_role("row").filter(has_text="other")).to_be_visible()
-    run = page.locator("figure").filter(has_text="Run, of attempts that were done")
+    run = page.locator("figure").filter(has_text="Run, of those done")
     expect(run.locator("canvas")).to_be_visible()
     run.locator("[role=group]").focus()
     page.keyboard.press("ArrowLeft")

@@ -4,7 +4,6 @@ import { api, path, toJob, withQuery } from './api.js';
 import { count, now } from './format.js';
 import { act } from './forms.js';
 import { Ago, Badge, Button, linked, takeJobs, toLimit, toQueue } from './parts.js';
-import { actionOf, mass } from './query.js';
 import { html, Link, useData } from './view.js';
 
 const SHOWN = 3;
@@ -19,10 +18,12 @@ function placeOf({ kind, queue, worker, constraint, job, group }) {
   return queue ? toQueue(queue) : null;
 }
 
-const retryAll = ({ group, queue }) =>
-  mass(actionOf('retry'), {
+async function retryAll({ group, queue }) {
+  const { actionOf, mass } = await import('./query.js');
+  return mass(actionOf('retry'), {
     where: { status: ['error', 'retrying'], ...(queue && { queue }), ...(group && { group }) },
   });
+}
 
 // By kind: what helps once the cause is known, in a word, and how that is done.
 const HELP = {
@@ -78,30 +79,31 @@ export function Alerts({ found, reload }) {
 
 const ABOUT = ['kind', 'queue', 'worker', 'constraint', 'job', 'group'];
 
-/** What is wrong now, the worst first. What several partitions tell of the same thing is told once. */
-async function alertsOf(signal) {
+/** {alerts: what is wrong now, the worst first, requests}. What several partitions tell of the same thing is told once. */
+const alertsOf = (queue) => async (signal) => {
   const found = [];
-  let cursor = '';
+  let [cursor, requests] = ['', 0];
   do {
-    const page = await api.get('/alerts', { cursor }, { signal });
+    const page = await api.get('/alerts', { queue, cursor }, { signal });
     found.push(...page.alerts);
     cursor = page.cursor;
+    requests += 1;
   } while (cursor);
   const known = new Map();
   for (const alert of found.sort((a, b) => b.weight - a.weight)) {
     const about = JSON.stringify(ABOUT.map((name) => alert[name]));
     if (!known.has(about)) known.set(about, alert);
   }
-  return [...known.values()];
-}
+  return { alerts: [...known.values()], requests };
+};
 
-/** As useData's answer; its data is undefined before that is known. */
-export const useAlerts = () => useData(alertsOf, { ms: 5000 });
+/** As useData's answer, of one queue or of all; its data is undefined before that is known. */
+export const useAlerts = (queue) => useData(alertsOf(queue), { ms: 5000, deps: [queue] });
 
 /** What is wrong with one thing: <AlertsOf field="queue" name=${name} />. */
 export function AlertsOf({ field, name }) {
-  const { data, reload } = useAlerts();
-  return html`<${Alerts} found=${(data || []).filter((alert) => alert[field] === name)} reload=${reload} />`;
+  const { data, reload } = useAlerts(field === 'queue' ? name : undefined);
+  return html`<${Alerts} found=${(data?.alerts || []).filter((alert) => alert[field] === name)} reload=${reload} />`;
 }
 
 // -- what masters do to many jobs ---------------------------------------------------------------------

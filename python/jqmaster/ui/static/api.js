@@ -144,16 +144,17 @@ export async function toJob(where, body) {
   return state;
 }
 
-/** The entries of a list, over its pages, which may be short: {found, isAll}. There may be some more than `most`. */
+/** The entries of a list, over its pages, which may be short: {found, isAll, requests}. There may be some more than `most`. */
 export async function all(where, query = {}, options = {}, most = 1000) {
   const found = [];
-  let cursor = '';
+  let [cursor, requests] = ['', 0];
   do {
     const { cursor: next, ...page } = await api.get(where, { ...query, cursor, count: Math.min(most, 1000) }, options);
     found.push(...Object.values(page)[0]);
     cursor = next;
+    requests += 1;
   } while (cursor && found.length < most);
-  return { found, isAll: !cursor };
+  return { found, isAll: !cursor, requests };
 }
 
 let who = null;
@@ -175,7 +176,7 @@ const QUIET_MS = 5000; // so long nobody has to say anything before they are ask
 const ANSWER_MS = 8000; // longer than a master gives its Redis
 const place = document.getElementById('live');
 const banner = document.getElementById('banner');
-const parts = new Set(); // of the page, that come by themselves: {ms, at}
+const parts = new Set(); // of the page, that come by themselves: {period, at}
 let cameAt = 0;
 let heardAt = Date.now();
 let problem = '';
@@ -185,8 +186,8 @@ let before = '';
  * A part of the page whose figures are to come every so often, or sooner → {came(askedAt), stop()}. They may be as old
  * as the question: a master that was stopped answers it when it goes on. The page is as late as its latest part.
  */
-function expectEvery(ms) {
-  const part = { ms, at: Date.now() };
+function expectEvery(period) {
+  const part = { period, at: Date.now() };
   parts.add(part);
   draw();
   return {
@@ -243,10 +244,10 @@ export function startPulse() {
 }
 
 function draw() {
-  const period = Math.min(...[...parts].map(({ ms }) => ms));
-  const late = [...parts].filter(({ ms, at }) => Date.now() - at > 2 * ms + PATIENCE_MS);
+  const period = Math.min(...[...parts].map((part) => part.period()));
+  const late = [...parts].filter((part) => Date.now() - part.at > 2 * part.period() + PATIENCE_MS);
   // While nobody answers all parts count: so the time that is said does not go back as one after the other is late.
-  const shown = problem ? [...parts] : late.length ? late : [...parts].filter(({ ms }) => ms === period);
+  const shown = problem ? [...parts] : late.length ? late : [...parts].filter((part) => part.period() === period);
   const isLive = parts.size > 0;
   const figuresAt = Math.min(cameAt, ...shown.map(({ at }) => at));
   const age_s = `${Math.max(0, Math.round((Date.now() - figuresAt) / 1000))} s old`;
@@ -270,10 +271,10 @@ function set(element, name, value) {
 
 /**
  * Calls an async `action` every so often, and when somebody answers again, never twice at once → stop. It says whether
- * it brought what is asked.
+ * it brought what is asked. `period()`: how many ms later the next is due.
  */
-export function every(ms, action) {
-  const part = expectEvery(ms);
+export function every(period, action) {
+  const part = expectEvery(period);
   let timer = 0;
   let isOver = false;
   let isBusy = false;
@@ -291,9 +292,9 @@ export function every(ms, action) {
       }
     }
     isBusy = false;
-    if (!isOver) timer = setTimeout(step, isWoken ? 0 : ms);
+    if (!isOver) timer = setTimeout(step, isWoken ? 0 : period());
   };
-  timer = setTimeout(step, ms);
+  timer = setTimeout(step, period());
   const wake = () => {
     if (document.hidden) return;
     isWoken = true;

@@ -205,7 +205,8 @@ function problemOf(problem) {
   const isMissing = problem.status === 404;
   const text = problem.message || String(problem);
   // Of an address it is plain which part of it is meant. All is loaded anew: it may be of another version.
-  return html`<h1>${isMissing ? 'Not found' : 'This did not work'}</h1>
+  const title = { 403: 'Not for this key', 404: 'Not found' }[problem.status] ?? 'This did not work';
+  return html`<h1>${title}</h1>
     <p>${isMissing ? text.replace(`${problem.field}: `, '') : text}</p>
     <p><a href=${location.pathname + location.search} target="_self">Try again</a></p>`;
 }
@@ -260,12 +261,12 @@ async function change(isSame = false) {
   // Who may not see the overview begins with what they may.
   if (page?.path === '/' && !isFor(page) && first) return navigate(first.path, { replace: true });
   drawNav(page);
-  element('range').classList.toggle('is-idle', !page?.ranged);
+  element('range').classList.toggle('is-idle', !page?.ranged || !isFor(page));
   if (!page) return say('No such page', first && html`<${Link} to=${first.path}>${first.title}<//>`);
   if (!isFor(page))
     return say(
       page.title,
-      `The key ${who.name} does not show this page: it has the role${who.roles.length > 1 ? 's' : ''} ${who.roles.join(', ')}${who.queues ? ` and is bound to the queues ${who.queues.join(', ')}` : ''}.`,
+      `The key ${who.name} does not show this page: it has the role${who.roles.length > 1 ? 's' : ''} ${who.roles.join(', ')}${who.queues ? ` and is bound to the queues ${who.queues.join(', ')}` : ''}.${may(...page.needs) ? '' : ` It takes the role ${page.needs.join(' or ')}.`}`,
     );
   setTitle(Object.values(params)[0] || page.title);
   const isFirst = !main.querySelector('.view');

@@ -101,3 +101,49 @@ export function cut(text, most = 80) {
 
 /** Number from 0 to 1. */
 export const percent = (share) => `${share > 0 && share < 0.1 ? (share * 100).toFixed(1) : Math.round(share * 100)} %`;
+
+// -- conditions of the lines that query.js reads -------------------------------------------------------
+
+export const NUMBER = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+export const CONSTANTS = { true: true, false: false, null: null };
+export const SPANS = { slower: 'slower_ms', older: 'to_ms', newer: 'from_ms' };
+export const PLAIN = { queue: 'queue', name: 'name', tag: 'tag', group: 'group', worker: 'worker', error: 'message' };
+export const KEYS = [...Object.keys(PLAIN), 'status', ...Object.keys(SPANS)];
+
+/** A value as it stands in a line. */
+export const quoted = (text) => (/^[^\s"*<>][^\s"*]*$/.test(text) ? text : `"${text.replace(/["\\]/g, '\\$&')}"`);
+
+/** A condition on a value of an argument, as it stands in a line: `path` as of a constraint; null for what has none. */
+export function termOf(path, value) {
+  if (!path.startsWith('argument.') || /[\s":]/.test(path)) return null;
+  const key = path.slice('argument.'.length);
+  const isTaken = KEYS.includes(key) || key.startsWith('argument.');
+  const text = typeof value === 'string' ? value : String(value);
+  const looksElse = NUMBER.test(text) || Object.hasOwn(CONSTANTS, text);
+  const said = typeof value === 'string' && looksElse ? `"${text}"` : quoted(text);
+  return `${isTaken ? path : key}:${said}`;
+}
+
+const MOST_TERMS = 8;
+const DEEP = 3;
+const LONG = 60;
+
+/** Terms for the short values of an argument, those near the top first. */
+export function termsOf(argument) {
+  const terms = [];
+  let level = [['argument', argument]];
+  for (let depth = 0; depth <= DEEP && level.length && terms.length < MOST_TERMS; depth += 1) {
+    const next = [];
+    for (const [path, value] of level) {
+      if (value !== null && typeof value === 'object' && !Array.isArray(value)) {
+        for (const [key, inner] of Object.entries(value))
+          next.push([`${path}.${key.replace(/[.\\]/g, '\\$&')}`, inner]);
+      } else if (value !== null && typeof value !== 'object' && String(value).length <= LONG && String(value)) {
+        const term = termOf(path, value);
+        if (term) terms.push(term);
+      }
+    }
+    level = next;
+  }
+  return terms.slice(0, MOST_TERMS);
+}

@@ -1,7 +1,7 @@
 // A job: what it is, what became of it, why it waits, and what can be done about it.
 import { api, may, path, readJob, stringify, toJob, withQuery } from './api.js';
 import { FIELDS } from './fields.js';
-import { count, cut, duration, moment, now, straight } from './format.js';
+import { count, cut, duration, moment, now, straight, termsOf } from './format.js';
 import { act, confirm, failed, form } from './forms.js';
 import {
   Ago,
@@ -18,33 +18,48 @@ import {
   WAITING,
   Worker,
 } from './parts.js';
-import { actionOf, mass, termsOf } from './query.js';
+import { actionOf, mass } from './query.js';
 import { Tree } from './tree.js';
 import { html, Link, navigate, setTitle, useData, useEffect, useRef, useState } from './view.js';
 import { Dependents, Depends, dependsOf, SHOWN, Timeline, Why } from './why.js';
 
 // -- what is known of it ------------------------------------------------------------------------------
 
-const DEEP = 12; // jobs that wait for each other in a row
+const STEPS = 2; // from a job to those that it waits for, with each look
 const WIDE = 5;
+const MOST = 100; // jobs
+
+/** All that a job waits for, and those wait for, as far as they are known. */
+function rootward(job, others) {
+  const found = new Set();
+  const add = (ids = []) => {
+    for (const id of ids) {
+      if (found.has(id) || found.size === MOST) continue;
+      found.add(id);
+      add(others.get(id)?.waits_for?.slice(0, WIDE));
+    }
+  };
+  add(job.waits_for);
+  return found;
+}
 
 /**
- * Those it waits for, down to the failed ones that hold all of them, and those that wait for it, as far as they are
- * shown; what has ended stays as it is.
+ * Those it waits for, each time some steps nearer to the failed ones that hold all of them, and those that wait for it,
+ * as far as they are shown; what has ended, and nobody waits for, stays as it is.
  */
-async function lookAround(job, others, get) {
-  const look = async (id) => {
-    const isOver = ENDED.includes(others.get(id)?.status) && !job.waits_for?.includes(id);
-    const nobody = (problem) => (problem.status === 404 ? null : undefined);
-    if (!isOver) others.set(id, await get(path`/job/${id}`).catch(nobody));
-    return others.get(id);
-  };
-  const around = [...dependsOf(job).slice(0, SHOWN), ...(job.dependents || []).slice(0, SHOWN)];
-  const found = await Promise.all(around.map(look));
-  let waiting = found.filter((one) => job.waits_for?.includes(one?.id));
-  for (let deep = 0; deep < DEEP && waiting.length; deep += 1) {
-    const ids = new Set(waiting.flatMap((one) => (one?.waits_for || []).slice(0, WIDE)));
-    waiting = await Promise.all([...ids].slice(0, WIDE).map(look));
+async function lookAround(job, others) {
+  const near = [...dependsOf(job).slice(0, SHOWN), ...(job.dependents || []).slice(0, SHOWN)];
+  const asked = new Set();
+  for (let step = 0; step < STEPS; step += 1) {
+    const awaited = rootward(job, others);
+    const isOver = (id) => ENDED.includes(others.get(id)?.status) && !awaited.has(id);
+    const ids = [...new Set([...near, ...awaited])].filter((id) => !asked.has(id) && !isOver(id));
+    if (!ids.length) return;
+    const { jobs } = await api.post('/jobs/get', { ids }).catch(() => ({ jobs: [] }));
+    for (const [i, id] of ids.entries()) {
+      asked.add(id);
+      others.set(id, jobs[i]);
+    }
   }
 }
 
@@ -57,7 +72,7 @@ function useJob(id) {
     const [job, history] = await Promise.all([get(at), get(`${at}/history`)]);
     const [explanation] = await Promise.all([
       WAITING.includes(job.status) ? get(`${at}/explain`) : null,
-      lookAround(job, others, get),
+      lookAround(job, others),
     ]);
     return { job, history, explanation };
   };

@@ -178,7 +178,14 @@ function Found({ where, filters, counted }) {
   const load = async (cursor, signal) => ({ ...(await look(where, cursor, signal)), key });
   const { data = { rows: [], looked: 0 }, problem, reload, pager } = usePages(load, { deps: [key] });
   const both = () => Promise.all([reload(), counted.reload()]);
-  useEffect(() => every(5000, async () => !isBusy() && (await both()).every(Boolean)), [key]);
+  useEffect(
+    () =>
+      every(
+        () => 5000,
+        async () => !isBusy() && (await both()).every(Boolean),
+      ),
+    [key],
+  );
   const { rows, cursor, looked } = data;
   const run = async (action) => {
     const jobs = [...chosen.values()];

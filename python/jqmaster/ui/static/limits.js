@@ -1,7 +1,7 @@
 // Limits, the fullest first: how much of each is in use, what it holds and under which keys, and how to change that.
 import { AlertsOf } from './alerts.js';
 import { all, api, only, path, stringify, withQuery } from './api.js';
-import { count, cut, duration, jobs } from './format.js';
+import { count, cut, duration, jobs, termOf } from './format.js';
 import {
   Badge,
   Button,
@@ -23,7 +23,6 @@ import {
   usePageOf,
   usePages,
 } from './parts.js';
-import { termOf } from './query.js';
 import { Tree } from './tree.js';
 import { html, Link, navigate, useData, useQuery } from './view.js';
 

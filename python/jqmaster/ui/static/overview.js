@@ -177,7 +177,7 @@ export function Overview() {
   const alerts = useAlerts();
   const queues = useData(lookOn, { ms: 5000 });
   return html`<${Head} title="Overview" />
-    <${Loaded} of=${alerts}>${(found) => html`<${Verdict} alerts=${found} /><${Alerts} found=${found} reload=${alerts.reload} />`}<//>
+    <${Loaded} of=${alerts}>${({ alerts: found }) => html`<${Verdict} alerts=${found} /><${Alerts} found=${found} reload=${alerts.reload} />`}<//>
     <${Loaded} of=${queues}>${(data) => html`<${Tiles} data=${data} />`}<//>
     ${boundTo() ? null : html`<${OverTime} />`}
     ${queues.data ? html`<${Busiest} queues=${queues.data.queues} />` : null}`;

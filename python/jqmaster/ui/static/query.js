@@ -1,7 +1,7 @@
 // Which jobs are meant: a line such as `queue:mail customer.id:acme worker:mail-1 slower:30s "no host"`, as the API wants it, in words, and completed; and what can be done to them. Python reads such lines as well (engine/queryline.py);
 // tests/js/querylines.json holds both to it.
 import { all, only, stringify } from './api.js';
-import { duration, moment, now } from './format.js';
+import { CONSTANTS, duration, KEYS, moment, NUMBER, now, PLAIN, quoted, SPANS } from './format.js';
 import { STATES, WAITING } from './parts.js';
 
 const SAME = ['queue', 'name', 'tag', 'group', 'message', 'worker'];
@@ -82,14 +82,9 @@ export function inWords(where) {
 
 const TOKEN = /(?:([^\s":]+):)?("(?:[^"\\]|\\.)*"|\S+)/g;
 const DURATION = /^(\d+(?:\.\d+)?)(ms|s|m|h|d|w)?$/;
-const NUMBER = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 const BOUND = /^(>=|<=|>|<)(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)$/;
 const MS = { ms: 1, s: 1000, m: 60000, h: 3600000, d: 86400000, w: 604800000 };
 const BOUNDS = { '>': 'gt', '>=': 'ge', '<': 'lt', '<=': 'le' };
-const CONSTANTS = { true: true, false: false, null: null };
-const SPANS = { slower: 'slower_ms', older: 'to_ms', newer: 'from_ms' };
-const PLAIN = { queue: 'queue', name: 'name', tag: 'tag', group: 'group', worker: 'worker', error: 'message' };
-const KEYS = [...Object.keys(PLAIN), 'status', ...Object.keys(SPANS)];
 
 const problem = (text) => Object.assign(new Error(text), { field: 'q' });
 
@@ -145,44 +140,6 @@ export function whereOfLine(line, now) {
   }
   if (words.length) where.argument = words.join(' ');
   return where;
-}
-
-/** A value as it stands in a line. */
-const quoted = (text) => (/^[^\s"*<>][^\s"*]*$/.test(text) ? text : `"${text.replace(/["\\]/g, '\\$&')}"`);
-
-/** A condition on a value of an argument, as it stands in a line: `path` as of a constraint; null for what has none. */
-export function termOf(path, value) {
-  if (!path.startsWith('argument.') || /[\s":]/.test(path)) return null;
-  const key = path.slice('argument.'.length);
-  const isTaken = KEYS.includes(key) || key.startsWith('argument.');
-  const text = typeof value === 'string' ? value : String(value);
-  const looksElse = NUMBER.test(text) || Object.hasOwn(CONSTANTS, text);
-  const said = typeof value === 'string' && looksElse ? `"${text}"` : quoted(text);
-  return `${isTaken ? path : key}:${said}`;
-}
-
-const MOST_TERMS = 8;
-const DEEP = 3;
-const LONG = 60;
-
-/** Terms for the short values of an argument, those near the top first. */
-export function termsOf(argument) {
-  const terms = [];
-  let level = [['argument', argument]];
-  for (let depth = 0; depth <= DEEP && level.length && terms.length < MOST_TERMS; depth += 1) {
-    const next = [];
-    for (const [path, value] of level) {
-      if (value !== null && typeof value === 'object' && !Array.isArray(value)) {
-        for (const [key, inner] of Object.entries(value))
-          next.push([`${path}.${key.replace(/[.\\]/g, '\\$&')}`, inner]);
-      } else if (value !== null && typeof value !== 'object' && String(value).length <= LONG && String(value)) {
-        const term = termOf(path, value);
-        if (term) terms.push(term);
-      }
-    }
-    level = next;
-  }
-  return terms.slice(0, MOST_TERMS);
 }
 
 /**

@@ -2,7 +2,7 @@
 import { AlertsOf, Bulks } from './alerts.js';
 import { all, api, only, withQuery } from './api.js';
 import { Chart, spread, useStatistics, waits } from './chart.js';
-import { brief, count, cut, duration, jobs } from './format.js';
+import { brief, count, cut, duration, jobs, termsOf } from './format.js';
 import { act, toast } from './forms.js';
 import {
   Age,
@@ -30,7 +30,6 @@ import {
   WAITING,
   zero,
 } from './parts.js';
-import { termsOf } from './query.js';
 import { html, Link, useData, useQuery } from './view.js';
 
 /** Rates are of so many minutes. */
@@ -47,10 +46,10 @@ const CAUSES = {
   paused: ['paused', 'paused', 'It is paused'],
 };
 
-/** → {queues, more: whether there are others} */
+/** → {queues, more: whether there are others, requests} */
 export async function lookOn(signal) {
-  const { found, isAll } = await all('/queues', { minutes: MINUTES }, { signal }, MOST);
-  return { queues: found, more: !isAll };
+  const { found, isAll, requests } = await all('/queues', { minutes: MINUTES }, { signal }, MOST);
+  return { queues: found, more: !isAll, requests };
 }
 
 /** By how many jobs a minute it grows; null where nothing is counted. */
@@ -116,7 +115,7 @@ function PerMinute({ of }) {
 function Cause({ queue }) {
   if (queue.cause === 'constraint') return html`<span>held by ${linked(queue.held_by, toLimit)}</span>`;
   const [word, kind, title] = CAUSES[queue.paused ? 'paused' : queue.cause] || [];
-  return word ? html`<${Badge} word=${word} kind=${kind} title=${title} />` : null;
+  return word ? html`<${Badge} word=${word} kind=${kind} title=${title} />` : none();
 }
 
 /** A number that leads to the jobs it counts. */
@@ -303,8 +302,8 @@ function Charts({ stats, time: { by, whole: moments, from_ms, to_ms, lines } }) 
   ];
   return html`<div class="grid">
     <div class="panel"><${Chart} ...${common} title=${`Jobs by the ${by}`} series=${happened} unit="jobs" /></div>
-    <div class="panel"><${Chart} ...${common} title="Wait until the first start, of attempts that ended" series=${waits(moments, stats, 'wait')} times /></div>
-    <div class="panel"><${Chart} ...${common} title="Run, of attempts that were done" series=${waits(moments, stats, 'run')} times /></div>
+    <div class="panel"><${Chart} ...${common} title="Wait until the first start" series=${waits(moments, stats, 'wait')} times /></div>
+    <div class="panel"><${Chart} ...${common} title="Run, of those done" series=${waits(moments, stats, 'run')} times /></div>
   </div>`;
 }
 
@@ -375,6 +374,7 @@ export function Queue({ params: { name } }) {
     if ((await step(queue)) && text) toast(text);
     found.reload();
   };
+  if (!found.data && [403, 404].includes(found.problem?.status)) throw found.problem;
   const title = html`<span class="crumb"><${Link} to="/queues">Queues<//> / </span>${name} `;
   return html`<${Loaded} of=${found}>${(queue) => html`
     <${Head} title=${title} actions=${html`<${Actions} queue=${queue} change=${change(queue)} />`}>

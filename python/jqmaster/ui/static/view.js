@@ -172,13 +172,16 @@ function beginLook() {
 }
 
 /**
- * What `load(signal)` answers: asked now, again when one of `deps` changes, and every `ms`, while the tab is seen.
+ * What `load(signal)` answers: asked now, again when one of `deps` changes, and every `ms`, while the tab is seen;
+ * less often where it says that it took many `requests`, so that a page of many queues is no greater load.
  * → {data, problem, isLoading, reload() → whether there was an answer}. Data of before stays until there is other.
  */
 export function useData(load, { ms = 0, deps = [] } = {}) {
   const [state, setState] = useState({ data: undefined, problem: null, isLoading: true });
   const latest = useRef(load);
   latest.current = load;
+  const requests = useRef(1);
+  requests.current = state.data?.requests ?? 1;
   const look = useRef(async () => false);
   useEffect(() => {
     const life = new AbortController();
@@ -203,7 +206,8 @@ export function useData(load, { ms = 0, deps = [] } = {}) {
     setState((old) => (old.isLoading ? old : { ...old, isLoading: true }));
     const endLook = beginLook();
     look.current().finally(endLook);
-    const stop = ms ? every(ms, () => look.current()) : () => {};
+    const period = () => (ms * (1 + requests.current)) / 2;
+    const stop = ms ? every(period, () => look.current()) : () => {};
     return () => {
       endLook();
       life.abort();

@@ -165,7 +165,7 @@ export function Workers() {
   const [{ queue = '' }] = useQuery();
   const { pager, ...state } = usePages(page, { ms: 3000 });
   const { data: found = new Map() } = useData(runningJobs, { ms: 10000 });
-  const hung = (useAlerts().data || []).filter(({ kind }) => kind === 'hung');
+  const hung = (useAlerts().data?.alerts || []).filter(({ kind }) => kind === 'hung');
   const empty = html`<${Empty} command="jqmaster work my_module:jq">No worker is here. Start one with your jobs:<//>`;
   return html`<${Head} title="Workers" />
     <${FilterBar} fields=${[{ name: 'queue', label: 'Serves the queue', type: 'search' }]} />
