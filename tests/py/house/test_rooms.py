@@ -21,7 +21,7 @@ PACKAGE = ROOT / "python/jqmaster"
 FLOORS: dict[str, dict[str, int]] = {
     "for people": {"__main__": 20, "cli": 2420, "testing": 140},
     "for programs": {"client": 2730, "worker": 2300},
-    "the server": {"server": 4560},
+    "the server": {"server": 4570},
     "the engine's hand": {
         "cluster": 1060,
         "engine": 3010,
