@@ -97,6 +97,9 @@ async def test_a_call_may_name_its_own_queues_and_their_jobs_alone(
         ("mail.de", mine, True), ("mail.d*", mine, True), ("other", other, False), ("m*", other, False),
     ):  # fmt: skip
         answer = await api.post(f"/call/{name}", raw=call(one, one.argument(argument), naming(kind, queue, job)))
+        if name == "get" and not within:
+            assert answer.value == [None]  # as of a job that is gone
+            continue
         assert (answer.status != 403) == within, (queue, answer.value)
         assert within or "bound to queues" in answer.error["message"]
 

@@ -18,16 +18,16 @@ from jqmaster.server.http_error import HttpError
 from jqmaster.server.keyring import Identity
 from jqmaster.server.reader import printable, unpacked
 
-_QUEUE_OF = {"queues": "name", "alerts": "queue"}
-"""Listings of all queues, which for a bound key leave out those that are none of its own; and where an entry has its
-queue's name."""
+_QUEUE_OF = {"queues": "name", "alerts": "queue", "get": "queue"}
+"""Operations of which a bound key gets what is of its own queues, and where an entry has its queue's name: listings
+leave out the rest, `get` has nil, as of jobs that are gone."""
 _NAMING = ("queue", "job", "Where", "Pick", "NewJob", "JobChange", "Outcome")
 """Types of which `_note` says what they name."""
 
 
 async def check(engine: Engine, who: Identity, operation: Operation, arguments: Sequence[bytes]) -> None:
     """Raise 403 unless all that a call names is within the queues of who makes it."""
-    if who.queues is None:
+    if who.queues is None or operation.name == "get":
         return
     given = read(operation, arguments)
     if given.get("dependents") == "cancel":
@@ -57,8 +57,13 @@ def leave_out(who: Identity, operation: Operation, reply: Any) -> Any:
     field = _QUEUE_OF.get(operation.name)
     if who.queues is None or field is None:
         return reply
-    cursor, *entries = reply
-    return [cursor, *(entry for entry in entries if who.may_use(unpacked(entry).get(field, "")))]
+
+    def is_own(entry: bytes) -> bool:
+        return who.may_use(unpacked(entry).get(field, ""))
+
+    if operation.name == "get":
+        return [entry and (entry if is_own(entry) else None) for entry in reply]
+    return [reply[0], *filter(is_own, reply[1:])]
 
 
 def kind_of(operation: Operation, argument: Argument) -> str:
