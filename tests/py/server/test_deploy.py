@@ -64,10 +64,6 @@ def test_the_build_takes_what_is_there() -> None:
         assert image(stage)["USER"].isdigit() and image(stage)["USER"] != "0"
 
 
-def test_hadolint_finds_nothing() -> None:
-    checked(tool("hadolint"), DEPLOY / "Dockerfile")
-
-
 class Composed:
     """The services of compose.yaml as processes, with other ports, and files instead of secrets and volumes."""
 

@@ -56,7 +56,7 @@ async def test_concurrent_enqueues_all_get_their_own_answer(api: Api) -> None:
             assert shown["argument"] == n
 
 
-@pytest.mark.parametrize("path", ["", "/result", "/polling?timeout=0"])
+@pytest.mark.parametrize("path", ["", "/result", "/history", "/polling?timeout=0"])
 @pytest.mark.parametrize("job_id", [UNKNOWN, "nonsense", "%00", "a%2Fb", "x" * 3000, "%F0%9F%98%80"])
 async def test_an_unknown_job_is_not_found(api: Api, path: str, job_id: str) -> None:
     answer = await api.get(f"/job/{job_id}{path}")
@@ -119,19 +119,6 @@ async def test_json_all_the_way(api: Api) -> None:
     assert str(unpack((await api.get(f"/job/{job_id}/result")).raw)) == "nan"
 
 
-ONE_JOB = (
-    ("POST", "/job/{}/depends", {"remove": [UNKNOWN]}),
-    ("GET", "/job/{}/history", None),
-)
-
-
-@pytest.mark.parametrize("job_id", [UNKNOWN, "x", "%F0%9F%99%82"])
-@pytest.mark.parametrize(("method", "path", "body"), ONE_JOB)
-async def test_an_unknown_job(api: Api, method: str, path: str, body: Any, job_id: str) -> None:
-    answer = await api(method, path.format(job_id), body)
-    assert (answer.status, answer.error["code"]) == (404, "NOTFOUND")
-
-
 async def test_an_argument_is_changed_unread(api: Api) -> None:
     job_id = await api.enqueue("mail", argument=1)
     odd = b"\xd3" + (5).to_bytes(8, "big")  # an integer of more bytes than it needs
@@ -148,21 +135,3 @@ async def test_a_unique_key_names_the_job_that_is_there(api: Api) -> None:
     assert (await api.get(f"/job/{first.value['job_id']}")).value["argument"] == 2
     many = await api.post("/jobs", {"jobs": [body, {"name": "b"}]})
     assert (many.status, many.value["created"]) == (200, [False, True])
-
-
-async def test_jobs_are_found_by_what_they_are(api: Api) -> None:
-    mails = [await api.enqueue("mail", argument=n, tags=["t"] if n else ["u"]) for n in range(3)]
-    report = await api.enqueue("report", delay=100)
-    wanted = {
-        "/jobs": [*mails, report], "/jobs?queue=mail": mails, "/jobs?name=report": [report],
-        "/jobs?status=scheduled": [report], "/jobs?status=scheduled,queued&queue=mail": mails,
-        "/jobs?tag=t": mails[1:], "/jobs?tag=t&newest": mails[:0:-1], "/jobs?from_ms=99999999999999": [],
-        "/jobs?to_ms=1": [], "/jobs?name=none": [],
-    }  # fmt: skip
-    for path, ids in wanted.items():
-        found = (await api.get(path)).value
-        assert ([job["id"] for job in found["jobs"]], found["cursor"]) == (ids, ""), path
-    [job] = (await api.get("/jobs?name=mail&count=1")).value["jobs"]
-    assert job["argument"] == 0
-    [job] = (await api.get("/jobs?name=mail&count=1&brief=1")).value["jobs"]
-    assert "argument" not in job
