@@ -33,9 +33,6 @@ class Terminal:
             kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
             environment = {**kept, "TERM": "xterm", "PYTHONPATH": str(Path(jqmaster.__file__).parents[1])}
             os.execve(sys.executable, [sys.executable, "-m", "jqmaster.cli", *command], environment)
-        self.resize(rows, columns)
-
-    def resize(self, rows: int, columns: int) -> None:
         fcntl.ioctl(self._handle, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def press(self, keys: str) -> None:

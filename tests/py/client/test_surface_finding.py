@@ -17,9 +17,7 @@ __all__ = ["call", "jq", "own", "server"]
 async def test_finding_jobs(jq: JQ, call: Call) -> None:
     jobs = await jq.aenqueue_many(jq.new_job("a", n, tags=["t", f"n{n % 2}"]) for n in range(5))
     ids = [job.id for job in jobs]
-    assert [(job["id"], job["argument"]) for job in await call("jobs", tag="t")] == list(
-        zip(ids, range(5), strict=True)
-    )
+    assert [job["id"] for job in await call("jobs", tag="t")] == ids
     assert [job["id"] for job in await call("jobs", tag="n1", newest=True)] == [ids[3], ids[1]]
     assert "argument" not in (await call("jobs", status=["queued"], brief=True))[0]
     assert await call("each", "tags") == [("n0", 3), ("n1", 2), ("t", 5)]

@@ -71,3 +71,9 @@ def test_a_rule_of_the_protocol_names_a_case_of_the_suite() -> None:
     named = re.findall(r"^\| \d+ \| .+ \| (.+) \|$", rules, re.MULTILINE)
     assert len(named) == 10
     assert set(named) <= cases
+
+
+def test_the_menu_has_every_page() -> None:
+    menu = set(re.findall(r'"([\w/.-]+\.md)"', (ROOT / "tools" / "site.toml").read_text()))
+    pages = {str(path.relative_to(ROOT)) for folder in (ROOT, ROOT / "docs") for path in folder.glob("*.md")}
+    assert menu == pages | {"bench/README.md", "tests/protocol/README.md"}

@@ -22,6 +22,11 @@ async def test_a_request_token_in_the_body_is_the_same(api: Api) -> None:
     assert (answer.status, answer.error["field"]) == (400, "request")
 
 
+async def test_a_job_that_is_there_is_not_made_again(api: Api) -> None:
+    first, again = [await api.post("/job", {"name": "a", "unique": "k"}) for _ in range(2)]
+    assert (first.status, again.status, again.value) == (201, 200, first.value)
+
+
 async def test_an_overlong_key_is_refused(api: Api) -> None:
     answer = await api.post("/job", {"name": "mail"}, idempotency_key="k" * 201)
     assert (answer.status, answer.error["field"]) == (400, "request")
@@ -125,13 +130,3 @@ async def test_an_argument_is_changed_unread(api: Api) -> None:
     body = b"\x81\xa4jobs\x91\x82\xa2id" + msgpack.packb(job_id) + b"\xa8argument" + odd
     assert (await api.post("/jobs/change", raw=body)).value == {"jobs": ["queued"]}
     assert odd in (await api.get(f"/job/{job_id}")).raw
-
-
-async def test_a_unique_key_names_the_job_that_is_there(api: Api) -> None:
-    body = {"name": "a", "unique": "k", "argument": 1}
-    first = await api.post("/job", body)
-    again = await api.post("/job", body | {"argument": 2, "if_exists": "replace"})
-    assert (first.status, again.status, again.value) == (201, 200, first.value)
-    assert (await api.get(f"/job/{first.value['job_id']}")).value["argument"] == 2
-    many = await api.post("/jobs", {"jobs": [body, {"name": "b"}]})
-    assert (many.status, many.value["created"]) == (200, [False, True])

@@ -106,11 +106,7 @@ async def test_a_heartbeat_says_how_far_a_job_is(api: Api) -> None:
     answer = await api.post("/worker/heartbeat", body, worker_id="puller")
     assert answer.value["jobs"] == [30000, 30000]
     shown = (await api.get(f"/job/{job_id}")).value
-    assert (shown["progress"], shown["progress_message"], shown["argument"]) == (
-        0.5,
-        "half",
-        {"done": b"\xff"},
-    )
+    assert (shown["progress"], shown["progress_message"], shown["argument"]) == (0.5, "half", {"done": b"\xff"})
     assert (await api.get(f"/job/{other}")).value["argument"] == "other"
 
 
