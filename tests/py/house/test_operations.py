@@ -22,6 +22,7 @@ from refusal_table import CASES
 
 ROOT = Path(__file__).resolve().parents[3]
 OWN_WAY = {"enqueue", "pick", "finish", "head"}  # these remember what they have parsed
+CODES = re.compile(r"\b(NOTFOUND|CONFLICT|LOST|FULL|CANCELLED)\b")  # INVALID and VERSION all scripts can say
 GENERATE = runpy.run_path(str(ROOT / "tools/operations.py"))
 
 
@@ -29,6 +30,13 @@ def test_what_is_made_of_the_heads_is_up_to_date() -> None:
     assert [path for path, text in GENERATE["files"]() if path.read_text() != text] == [], "make generate"
     for one in (ROOT / "openapi").glob("*.yaml"):
         assert quick_yaml.read(one.read_text())["info"]["version"] == jqmaster.__version__, "make generate"
+
+
+@pytest.mark.parametrize("name", operations())
+def test_a_head_names_the_codes_that_its_script_can_say(name: str) -> None:
+    one = operations()[name]
+    said = " ".join([one.description, *(error.code for error in one.errors), *(reply.meaning for reply in one.replies)])
+    assert set(CODES.findall(said)) == set(CODES.findall(builtin()[name].source))
 
 
 def test_a_head_says_what_the_bundle_knows_of_its_script() -> None:
