@@ -218,7 +218,7 @@ def test_a_connection_that_was_closed_meanwhile_is_not_used_again(kind: str) -> 
             connection.sendall(answer + content)
             connection.close()
 
-    serving = threading.Thread(target=serve)
+    serving = threading.Thread(target=serve, daemon=True)
     serving.start()
     engine = HttpEngine([f"http://127.0.0.1:{listening.getsockname()[1]}"])
 
