@@ -177,7 +177,7 @@ valkey: built
 quick-tests: built
 	tests/lua/run $(patsubst %,tests/lua/%_spec.lua,life/enqueue pick/pick life/finish life/retry limits/lanes \
 		links/dependencies schedules/cron upkeep/audit limits/by)
-	$(PYTEST) -n 2 tests/py/house $(patsubst %,tests/py/%.py,bundle/test_build_refused connection/test_redis_url \
+	$(PYTEST) -n 2 -k "not passes_the_checks" tests/py/house $(patsubst %,tests/py/%.py,bundle/test_build_refused connection/test_redis_url \
 		connection/test_together engine/test_engine engine/test_engine_calls engine/test_ended connection/test_subscriptions \
 		engine/test_errors_change_nothing model/test_model_steps)
 
