@@ -52,7 +52,7 @@ TAGS = {
     "pusher": "Enqueueing, and what became of the jobs.",
     "worker": "Work: taking jobs, and saying what became of them.",
     "operator": "Acting on what is there: queues, limits, schedules, webhooks, jobs that wait or failed.",
-    "admin": "Settings, keys, exports and imports.",
+    "admin": "Settings, keys and exports.",
     ANYBODY: "What takes no key.",
     "calls": "Every operation as it is, with the script's own arguments.",
 }
@@ -69,7 +69,6 @@ def ref(name: str) -> Schema:
 
 def schema(of: Type, least: float | None = None, most: float | None = None) -> Schema:
     """Of a type, with the range of an argument."""
-    made: Schema
     inner = of.of or of
     match of.kind:
         case "document":
@@ -77,10 +76,9 @@ def schema(of: Type, least: float | None = None, most: float | None = None) -> S
         case "choice":
             return {"type": "string", "enum": list(of.words)}
         case "list" | "page":
-            made = {"type": "array", "items": schema(inner)} | ends(least, most, "Items")
+            made: Schema = {"type": "array", "items": schema(inner)} | ends(least, most, "Items")
             made |= {"uniqueItems": True} if of.distinct else {}
-            # One queue will do.
-            return {"oneOf": [schema(inner), made]} if inner.name == "queue" else made
+            return {"oneOf": [schema(inner), made]} if inner.name == "queue" else made  # one will do
         case "map":
             return {"type": "object", "additionalProperties": schema(inner)} | ends(least, most, "Properties")
         case "members":

@@ -8,6 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 ROOMS = ("python/jqmaster", "jqlua", "scripts", "tests")
 FILES = [path for room in ROOMS for path in (ROOT / room).rglob("*") if path.suffix in (".py", ".lua")]
+FILES += (ROOT / "tools").glob("*.py")
 
 
 def test_files_are_short() -> None:
