@@ -34,26 +34,6 @@ class PlainOperations:
         """Picks jobs for the registered workers that are pushed to, least loaded first. For JQ servers."""
     def audit(self, cursor: str | None = ..., count: int | None = ...) -> Page:
         """Recounts indexes against job records, a step at a time."""
-    def bulk(
-        self,
-        what: Literal["discard", "cancel", "retry"] | None = ...,
-        where: Spec | None = ...,
-        total: int | None = ...,
-        force: bool | None = ...,
-        dependents: Literal["leave", "cancel"] | None = ...,
-        queue: str | None = ...,
-        id: str | None = ...,
-        stop: bool | None = ...,
-        holder: str | None = ...,
-        cursor: str | None = ...,
-        changed: int | None = ...,
-        ended: bool | None = ...,
-        problem: str | None = ...,
-    ) -> Document:
-        """Begins, steps or stops a bulk operation, which does something to all jobs that fit a description."""
-    def bulks(self) -> list[Document]:
-        """Lists bulk operations, the latest first: those under way, and those that ended within an hour, a hundred at
-        most."""
     @overload
     def cancel(
         self,

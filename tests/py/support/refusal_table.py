@@ -186,7 +186,6 @@ BY_HAND: dict[str, dict[str, list[Any]]] = {
     },
     "kick": {"count": [{"count": 1}]},
     "discard": {"cursor": [{"cursor": ""}], "count": [{"count": 1}], "ids": [{"where": {}}, {"ids": None}]},
-    "bulk": {"what": [{"what": None}], "where": [{"where": None}]},
     "queue": {
         "fair.weights.a": [
             {"fair": {"by": "name", "weights": {"b": 1, "a": wrong}}} for wrong in (0, 0.0009, 1001, "1", True, NAN)],

@@ -66,7 +66,7 @@ W, A = encode({"worker": "w"}), encode({"name": "a"})
 # Where the head does not say enough.
 BASE: dict[str, dict[str, Any]] = {
     "kick": {"ids": [RUNNING]}, "heartbeat": HELD, "release": HELD, "cancel": {"ids": [WAITING]},
-    "retry": {"ids": [WAITING]}, "discard": {"ids": [WAITING]}, "bulk": {"what": "discard", "where": {}},
+    "retry": {"ids": [WAITING]}, "discard": {"ids": [WAITING]},
     "register": {"name": "w", "queues": "a"}, "pick": {"worker": "w", "queues": "a"},
     "refuse": {"worker": WORKER, "jobs": [[RUNNING, HOLD]], "why": "busy"},
     "constrain": {"id": "new", "concurrency": 1},
