@@ -98,16 +98,7 @@ class PlainOperations:
         """Says why a job waits: what holds it, what is ahead of it, when it may start."""
     def export(self, cursor: str | None = ..., count: int | None = ...) -> Page:
         """Everything the namespace has, as records for import, some at a time."""
-    def failures(
-        self,
-        group: str | None = ...,
-        steps: int | None = ...,
-        from_ms: int | datetime | None = ...,
-        to_ms: int | datetime | None = ...,
-        sample: int | None = ...,
-        cursor: str | None = ...,
-        count: int | None = ...,
-    ) -> Page:
+    def failures(self, group: str | None = ..., cursor: str | None = ..., count: int | None = ...) -> Page:
         """What failed for good, by group."""
     def finish(self, worker: str, outcomes: Sequence[Sequence[Any]] | None = ..., pick: Spec | None = ...) -> Finished:
         """Takes the outcomes of attempts, and gives the worker its next jobs in the same round trip."""

@@ -117,16 +117,7 @@ class CallsByName(Calling):
         """Says why a job waits: what holds it, what is ahead of it, when it may start."""
     async def export(self, cursor: str | None = ..., count: int | None = ...) -> Page:
         """Everything the namespace has, as records for import, some at a time."""
-    async def failures(
-        self,
-        group: str | None = ...,
-        steps: int | None = ...,
-        from_ms: int | datetime | None = ...,
-        to_ms: int | datetime | None = ...,
-        sample: int | None = ...,
-        cursor: str | None = ...,
-        count: int | None = ...,
-    ) -> Page:
+    async def failures(self, group: str | None = ..., cursor: str | None = ..., count: int | None = ...) -> Page:
         """What failed for good, by group."""
     async def finish(
         self, worker: str, outcomes: Sequence[Sequence[Any]] | None = ..., pick: Spec | None = ...

@@ -74,7 +74,6 @@ BASE: dict[str, dict[str, Any]] = {
     "schedule": {"id": "new", "every": 10, "job": {"name": "a"}}, "stats": {"by": "hour"},
     "grant": {"id": KEY, "digest": DIGEST, "name": "n", "roles": ["viewer"]}, "touch": {"ids": [KEY]},
     "enqueue": {"name": "a"}, "change": {"id": WAITING, "priority": 1}, "finish": SUCCESS, "queue": {"name": "a"},
-    "failures": {"steps": 1, "from_ms": 1, "to_ms": 2},
 }  # fmt: skip
 BEHIND = {"enqueue": BLOB, "change": b"", "constrain": A, "subscribe": A, "schedule": BLOB, "finish": BLOB}
 
