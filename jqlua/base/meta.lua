@@ -6,7 +6,6 @@
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local clock = require "jqlua.base.clock"
-local server = require "jqlua.base.server"
 
 local M = {}
 
@@ -143,7 +142,8 @@ function M.new_secret()
 end
 
 ---@kept
--- The last secret and second whose digest was computed, and the digest.
+-- The last secret and second whose digest was computed, and the digest. The address of a function differs from process
+-- to process: so no server repeats another's tokens.
 local known_digest = { false, false, "" }
 
 --- The random part of a token: never reused after a failover that lost writes, and not guessable.
@@ -155,7 +155,7 @@ function M.random()
     local secret, seconds = state[M.SECRET], state[M.SECONDS]
     if seconds ~= known_digest[2] or secret ~= known_digest[1] then
       known_digest[1], known_digest[2] = secret, seconds
-      known_digest[3] = redis.sha1hex(secret .. seconds .. server.address())
+      known_digest[3] = redis.sha1hex(secret .. seconds .. tostring(redis.call))
     end
     random = (known_digest[3] .. state[M.MICROS]):sub(-12)
     state[M.RANDOM] = random
