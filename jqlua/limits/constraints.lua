@@ -28,8 +28,8 @@ M.LONGEST_VALUE = 64
 
 --- The definition of a constraint.
 ---@return table? definition {n number, i id, m matcher, g matcher as given, b paths, bg by as given, c concurrency,
---- l limit, p period_s, k cost (number or path), kg cost as given, d declared, and of
---- a partition that has a part of them tc and tl: concurrency and limit of all together}
+--- l limit, p period_s, d declared, and of a partition that has a part
+--- of them tc and tl: concurrency and limit of all together}
 function M.load(id)
   local raw = call("HGET", keys.CONSTRAINTS, id)
   return raw and cmsgpack.unpack(raw) or nil
@@ -130,17 +130,12 @@ function M.entry(definition, facts, job)
   if definition.entry then
     return definition.entry -- it is the same for all jobs
   end
-  local values, cost = {}, definition.k or 1
+  local values = {}
   for i, path in ipairs(definition.b or {}) do
     values[i] = M.value(path, facts, job)
   end
-  local is_number = type(cost) == "number"
-  if not is_number then
-    read_argument(facts, job)
-    cost = math.min(jobpath.amount(cost, facts) or 1, 1e9)
-  end
-  local entry = job_units.entry(definition.n, cost, M.join(values))
-  if is_number and not definition.b then
+  local entry = job_units.entry(definition.n, M.join(values))
+  if not definition.b then
     definition.entry = entry
   end
   return entry
@@ -167,7 +162,7 @@ local function look_up(queue_name, name)
   local list = {}
   for _, definition in ipairs(M.all()) do
     if may_match(definition, queue_name, name) then
-      list[#list + 1] = { n = definition.n, m = definition.m, b = definition.b, k = definition.k }
+      list[#list + 1] = { n = definition.n, m = definition.m, b = definition.b }
     end
   end
   table.sort(list, function(a, b)
@@ -214,7 +209,7 @@ end
 local function find_fixed(list, queue_name, name)
   local facts, entries = { queue = queue_name, name = name }, {}
   for i, definition in ipairs(list) do
-    if definition.b or type(definition.k or 1) ~= "number" or not matcher.test(definition.m, facts) then
+    if definition.b or not matcher.test(definition.m, facts) then
       return false
     end
     entries[i] = M.entry(definition)

@@ -1,8 +1,8 @@
 -- Keys of constraints: what each has in use, until when it is closed, and where it holds lanes.
 --
 -- In a script a key is a table {name, number: of its constraint, in_use: units taken, hold_ms: closed until then by a
--- hold, opens_ms: closed until then for lack of room under the rate, used: cost of the starts in keys.STARTS, last_ms:
--- the latest start, timer_ms: in keys.OPENING with this time or an earlier one, queues: in which it holds or held lanes
+-- hold, opens_ms: closed until then for lack of room under the rate, last_ms: the latest start,
+-- timer_ms: in keys.OPENING with this time or an earlier one, queues: in which it holds or held lanes
 -- (module limits.parking), is_changed, is_new: it has no record}.
 local batch = require "jqlua.base.batch"
 local due = require "jqlua.base.due"
@@ -16,18 +16,18 @@ local M = {}
 
 local call = redis.call
 
-local FORMAT = ">I4ddddd"
-local HEADER = 44
+local FORMAT = ">I4dddd"
+local HEADER = 36
 
 --- Like load, from a record that was read with others.
 ---@param raw string|false
 local function decode(name, number, raw)
   local key = {
-    name = name, number = number, in_use = 0, hold_ms = 0, opens_ms = 0, used = 0, last_ms = 0, timer_ms = 0,
+    name = name, number = number, in_use = 0, hold_ms = 0, opens_ms = 0, last_ms = 0, timer_ms = 0,
     queues = {}, is_changed = false, is_new = not raw,
   }
   if raw then
-    key.in_use, key.hold_ms, key.opens_ms, key.used, key.last_ms, key.timer_ms = struct.unpack(FORMAT, raw)
+    key.in_use, key.hold_ms, key.opens_ms, key.last_ms, key.timer_ms = struct.unpack(FORMAT, raw)
     local at = HEADER + 1
     while at <= #raw do
       local queue_name
@@ -134,7 +134,7 @@ end
 
 --- Removes an unused key.
 function M.forget(key)
-  key.hold_ms, key.opens_ms, key.used, key.last_ms, key.timer_ms = 0, 0, 0, 0, 0
+  key.hold_ms, key.opens_ms, key.last_ms, key.timer_ms = 0, 0, 0, 0
   if not key.is_new then
     call("UNLINK", keys.KEY .. key.name, keys.STARTS .. key.name)
     call("ZREM", keys.KEYS_OF .. key.number, M.value_of(key))
@@ -144,8 +144,7 @@ function M.forget(key)
 end
 
 local function encode(key)
-  local raw = struct.pack(FORMAT, key.in_use, key.hold_ms, key.opens_ms, key.used, key.last_ms,
-    key.timer_ms)
+  local raw = struct.pack(FORMAT, key.in_use, key.hold_ms, key.opens_ms, key.last_ms, key.timer_ms)
   for _, queue_name in ipairs(key.queues) do
     raw = raw .. struct.pack(">I2c0", #queue_name, queue_name)
   end

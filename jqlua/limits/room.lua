@@ -38,17 +38,16 @@ function M.lacking(entries)
   for i = 1, #entries do
     local entry = entries[i]
     local limit, key = loaded.limits[entry[job_units.NUMBER]], loaded.keys[entry[job_units.NAME]]
-    if not M.is_open(limit, key) or limit and limit.rate > 0 and not rate.has_room(limit, key, entry) then
+    if not M.is_open(limit, key) or limit and limit.rate > 0 and not rate.has_room(limit, key) then
       return entry
     end
   end
 end
 
 --- When a key opens, if known, without changes.
----@param cost number of the start in question
 ---@return number? opens_ms
-function M.opens_at(limit, key, cost)
-  local opens_ms = math.max(rate.outlook(limit, key, cost), key.hold_ms)
+function M.opens_at(limit, key)
+  local opens_ms = math.max(rate.outlook(limit, key), key.hold_ms)
   return opens_ms > meta.state[meta.NOW_MS] and opens_ms or nil
 end
 

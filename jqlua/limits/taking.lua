@@ -19,7 +19,7 @@ function M.take(units)
     if limit then
       keyrecord.count(key, 1)
       if limit.rate > 0 then
-        rate.note_start(limit, key, entry)
+        rate.note_start(limit, key)
       end
     end
   end

@@ -197,7 +197,6 @@ BY_HAND: dict[str, dict[str, list[Any]]] = {
            for path, matchers in MATCHERS.items()},
         "arguments": [[], [encode(BASE["constrain"])], [encode(BASE["constrain"]), A, A]],
         "concurrency": [{"concurrency": None}], "by[1]": [{"by": ["name", path]} for path in PATHS],
-        "cost: a path into the argument": [{"rate": {"limit": 1, "period": 1}, "cost": "tokens"}],
     },
     "hold": {
         "NOTFOUND id": [{"id": "new", "by": None}],
