@@ -7,6 +7,7 @@ local M = {}
 local call = redis.call
 
 local MOMENT = ">d"
+local SIZE = 8
 
 --- The moment of a start: that of the last if the clock went back.
 local function moment(key)
@@ -14,11 +15,11 @@ local function moment(key)
 end
 
 --- When a stored start leaves the window.
----@param place number as of LINDEX
+---@param at number which of them, from 0 on, or from the end if it is negative
 ---@return number leaves_ms 0 if there are not so many, or it has left
-local function leaves_ms(limit, key, place)
-  local start = call("LINDEX", keys.STARTS .. key.name, place)
-  local at_ms = start and struct.unpack(MOMENT, start) + limit.period_ms or 0
+local function leaves_ms(limit, key, at)
+  local start = call("GETRANGE", keys.STARTS .. key.name, at * SIZE, at * SIZE + SIZE - 1)
+  local at_ms = #start == SIZE and struct.unpack(MOMENT, start) + limit.period_ms or 0
   return at_ms > moment(key) and at_ms or 0
 end
 
@@ -39,12 +40,13 @@ function M.closed_until(key)
   return opens_ms > key.last_ms and opens_ms or 0
 end
 
---- Counts the start of a job under a key that had room: what lies before as many as the limit has left the window.
+--- Counts the start of a job under a key that had room: what lies before as many as the limit has left the window, and
+--- goes now and then.
 function M.note_start(limit, key)
   key.last_ms, key.is_changed = moment(key), true
-  local count = call("RPUSH", keys.STARTS .. key.name, struct.pack(MOMENT, key.last_ms))
-  if count > limit.rate then
-    call("LPOP", keys.STARTS .. key.name, count - limit.rate)
+  local starts = keys.STARTS .. key.name
+  if call("APPEND", starts, struct.pack(MOMENT, key.last_ms)) >= 2 * SIZE * limit.rate then
+    call("SET", starts, call("GETRANGE", starts, -SIZE * limit.rate, -1))
   end
 end
 
@@ -63,7 +65,7 @@ end
 
 --- How many starts lie in the window that ends now.
 function M.starts_in(limit, key)
-  local low, high = 0, call("LLEN", keys.STARTS .. key.name)
+  local low, high = 0, call("STRLEN", keys.STARTS .. key.name) / SIZE
   local count = high
   while low < high do
     local middle = math.floor((low + high) / 2)

@@ -46,5 +46,5 @@ def import_(file: Annotated[str, option("- for stdin")], /) -> Replies:
         raise Refused("an import is made straight on Redis: give --redis", "INVALID")
     namespace = client.namespace
     with values.opened(file, "rb") as source:
-        keys = client.import_records(copying.read_file(source), namespace)
-    yield {"keys": keys, "namespace": namespace}, f"{show.counted(keys, 'key')} are in {namespace}"
+        records = client.import_records(copying.read_file(source), namespace)
+    yield {"records": records, "namespace": namespace}, f"{show.counted(records, 'record')} are in {namespace}"

@@ -83,7 +83,7 @@ class OperatingMethods:
         return document
 
     async def aimport_records(self, records: Iterable[bytes], namespace: str) -> int:
-        """Write records, such as `each("export")` gives, into another namespace of the same Redis; how many keys.
+        """Write records, such as `each("export")` gives, into another namespace of the same Redis; how many.
 
         It must not be set up (Conflict). Raises Invalid. Repeating it completes an import that broke off.
         """
