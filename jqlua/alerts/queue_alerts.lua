@@ -1,7 +1,10 @@
--- Alerts about a queue: why its oldest ready job waits, attempts that hang or fail, failed jobs that
+-- Alerts about a queue: why its oldest ready job waits, what floods it, attempts that hang or fail, failed jobs that
 -- others wait for.
 local alerts = require "jqlua.alerts.alerts"
 local budget = require "jqlua.job.budget"
+local check = require "jqlua.base.check"
+local common_values = require "jqlua.find.common_values"
+local constraintdoc = require "jqlua.limits.constraintdoc"
 local jobs = require "jqlua.job.jobs"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
@@ -24,6 +27,42 @@ local function count(queue, letters)
     sum = sum + members.count(queue, state)
   end
   return sum
+end
+
+-- What floods a queue ------------------------------------------------------------------------------------------------
+
+local SAMPLE = 50 -- waiting jobs, from which on it is looked for what the newest have in common
+local MOST = 0.6 -- of them, that have a value
+local MOST_BEFORE = 0.4 -- of the jobs before, that may have it as well
+
+--- Counts the values of the first or last jobs of a set.
+---@return number jobs
+local function count_values(counts, queue, state, is_newest)
+  local ids = members.ids(queue, state, SAMPLE, is_newest)
+  for _, id in ipairs(ids) do
+    common_values.count(counts, id)
+  end
+  return #ids
+end
+
+--- What most of the waiting jobs have in common that those before had not.
+---@return string? flood words of it
+local function flood_of(queue)
+  local state = members.count(queue, states.IN_LANE) >= SAMPLE and states.IN_LANE or states.QUEUED
+  local counts, before = {}, {}
+  if count_values(counts, queue, state, true) < SAMPLE then
+    return nil
+  end
+  local size = count_values(before, queue, states.DONE) + count_values(before, queue, states.KEPT)
+  for _, entry in ipairs(common_values.most(counts, SAMPLE)) do
+    local path, value, times = unpack(entry)
+    if times >= MOST * SAMPLE and common_values.times(before, path, value) <= MOST_BEFORE * size
+      and (size > 0 or times < SAMPLE) then -- what all have in common tells nothing without those before
+      local plain = tostring(cmsgpack.unpack(constraintdoc.value_blob(value)))
+      return string.format("%s of the newest have %s %s", wording.percent(times / SAMPLE), path,
+        wording.name(check.message(plain, 60)))
+    end
+  end
 end
 
 -- Jobs that wait -----------------------------------------------------------------------------------------------------
@@ -49,11 +88,13 @@ local function check_wait(queue, queued, is_stuck)
   if kind == "late" and usual_ms and now - since_ms < TIMES * usual_ms then
     return
   end
-  alerts.add(kind, queued,
-    { queue = name, since_ms = since_ms, constraint = held_by[1], is_minor = held_by[1] ~= nil },
-    "Queue %s: %s, the first for %s%s; %s", wording.name(name), wording.waiting(queued), wording.span(now - since_ms),
+  local flood = queued >= SAMPLE and flood_of(queue)
+  local is_minor = held_by[1] and not flood
+  alerts.add(kind, queued, { queue = name, since_ms = since_ms, constraint = held_by[1], is_minor = is_minor },
+    "Queue %s: %s, the first for %s%s; %s%s", wording.name(name), wording.waiting(queued), wording.span(now - since_ms),
     usual_ms and ", where 95 % wait at most " .. wording.span(usual_ms) or "",
-    why:format(held_by[1] and table.concat(held_by, ", ") or wording.name(job[jobs.NAME])))
+    why:format(held_by[1] and table.concat(held_by, ", ") or wording.name(job[jobs.NAME])),
+    flood and "; " .. flood or "")
 end
 
 local function check_settings(queue, queued)

@@ -91,6 +91,22 @@ describe("alerts", function()
       assert.are.same({ "late" }, wait(130))
       assert.matches("the first for 2 min, where 95 % wait at most 60 s", alerts()[1].text, 1, true)
     end)
+    it("tell what most of the newest waiting jobs have in common, and those before had not", function()
+      announce("w", { "a" })
+      for i = 1, 60 do
+        jq:enqueue("a", msgpack.pack({ customer = { id = "c" .. i % 7 }, shape = 1 }))
+      end
+      for _, job in ipairs(jq:pick({ queues = "a", count = 60 })) do
+        jq:succeed(job)
+      end
+      for i = 1, 60 do
+        jq:enqueue("a", msgpack.pack({ customer = { id = i % 10 == 0 and "c1" or "hooli" }, shape = 1 }))
+      end
+      jq:pass(12)
+      local alert = only("late")
+      assert.matches("90 %% of the newest have argument.customer.id hooli", alert.text)
+      assert.are.equal("problem", alert.level)
+    end)
     it("say that it is paused, or full", function()
       jq:call("queue", { name = "a", paused = true, max_waiting = 2 })
       jq:enqueue_all("a", "a")

@@ -125,7 +125,7 @@ def test_a_customer_floods_a_queue(ui: Ui, server: Server, redis_: RedisServer, 
     done(server, "sync", 60)
     ui.go("/", "Overview")
     enqueue(server, "sync", *({"customer": {"id": "hooli"}} for _ in range(2000)))
-    named(ui, redis_, "late", "Queue sync:", "its workers are slower than its jobs come", page="sync")
+    named(ui, redis_, "late", "Queue sync:", "argument.customer.id hooli", page="sync")
     server.call("POST", "/jobs/cancel", {"where": {"queue": "sync", "status": "queued"}})
     cleared(server, "sync")
 
