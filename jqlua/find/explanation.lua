@@ -10,7 +10,6 @@ local states = require "jqlua.job.states"
 local placement = require "jqlua.life.placement"
 local queues = require "jqlua.queue.queues"
 local keyrecord = require "jqlua.limits.keyrecord"
-local limitrecord = require "jqlua.limits.limitrecord"
 local lane_index = require "jqlua.limits.lane_index"
 local room = require "jqlua.limits.room"
 local served = require "jqlua.find.served"
@@ -28,7 +27,7 @@ local MOST_WAITED_FOR = 100
 local function constraints_of(job, queue)
   local found = {}
   for _, entry in ipairs(placement.units(job, queue)[job_units.ENTRIES]) do
-    local limit = limitrecord.load(entry[job_units.NUMBER])
+    local limit = keyrecord.limit(entry[job_units.NUMBER])
     local definition = limit and constraints.load(limit.id)
     if definition then
       local key = keyrecord.load_named(entry[job_units.NAME], definition.n)

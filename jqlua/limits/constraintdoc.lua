@@ -7,9 +7,7 @@ local constraints = require "jqlua.limits.constraints"
 local msgpack = require "jqlua.values.msgpack"
 local lane_index = require "jqlua.limits.lane_index"
 local keyrecord = require "jqlua.limits.keyrecord"
-local limitrecord = require "jqlua.limits.limitrecord"
 local parking = require "jqlua.limits.parking"
-local rate = require "jqlua.limits.rate"
 local room = require "jqlua.limits.room"
 local tally = require "jqlua.base.tally"
 
@@ -123,7 +121,7 @@ end
 ---@return table shown {running, opens_ms?, starts?, hold_ms?}
 function M.use_of(limit, key)
   return {
-    running = key.in_use, starts = limit.rate > 0 and rate.starts_in(limit, key) or nil,
+    running = key.in_use, starts = limit.rate > 0 and room.starts_in(limit, key) or nil,
     opens_ms = room.opens_at(limit, key), hold_ms = key.hold_ms > meta.state[meta.NOW_MS] and key.hold_ms or nil,
   }
 end
@@ -162,7 +160,7 @@ end
 --- One key of a constraint.
 ---@return string document
 function M.encode_key(definition, value)
-  local shown = usage_of(limitrecord.load(definition.n), keyrecord.load(definition.n, value))
+  local shown = usage_of(keyrecord.limit(definition.n), keyrecord.load(definition.n, value))
   return documents.pack(shown, { by = M.by_blob(definition, value) })
 end
 
@@ -212,7 +210,7 @@ end
 ---@param is_only? boolean whether the call is about this one alone
 ---@return string document
 function M.encode(definition, busiest, is_only)
-  local limit, queues = limitrecord.load(definition.n), busiest and {}
+  local limit, queues = keyrecord.limit(definition.n), busiest and {}
   local blobs, shown = { match = definition.g }, {}
   if not definition.b then
     shown = usage_of(limit, keyrecord.load(definition.n, ""), queues)

@@ -11,8 +11,7 @@ local jobs = require "jqlua.job.jobs"
 local jobpath = require "jqlua.values.jobpath"
 local matcher = require "jqlua.limits.matcher"
 local memory = require "jqlua.base.memory"
-local limitrecord = require "jqlua.limits.limitrecord"
-local loaded = require "jqlua.limits.loaded"
+local keyrecord = require "jqlua.limits.keyrecord"
 local job_units = require "jqlua.limits.job_units"
 
 local M = {}
@@ -25,6 +24,10 @@ local call = redis.call
 M.MOST = 1000
 
 M.LONGEST_VALUE = 64
+
+-- By queue and name, with a zero byte between, the definitions that may match.
+M.lookups = {}
+local asked = {} -- conditions to test for the jobs of this call, and how many jobs they are
 
 --- The definition of a constraint.
 ---@return table? definition {n number, i id, m matcher, g matcher as given, b paths, bg by as given, c concurrency,
@@ -49,13 +52,13 @@ end
 function M.save(definition)
   call("HSET", keys.CONSTRAINTS, definition.i, cmsgpack.pack(definition))
   call("ZADD", keys.CONSTRAINT_IDS, 0, definition.i)
-  limitrecord.set(definition)
+  keyrecord.set_limit(definition)
 end
 
 function M.delete(definition)
   call("HDEL", keys.CONSTRAINTS, definition.i)
   call("ZREM", keys.CONSTRAINT_IDS, definition.i)
-  limitrecord.delete(definition.n)
+  keyrecord.delete_limit(definition.n)
 end
 
 --- The facts of a job that matchers test. The argument is read only when needed.
@@ -178,7 +181,7 @@ end
 ---@return table[] # read-only
 function M.matching(queue_name, name)
   local pair = queue_name .. "\0" .. name
-  local list = loaded.lookups[pair]
+  local list = M.lookups[pair]
   if list then
     return list
   end
@@ -188,7 +191,7 @@ function M.matching(queue_name, name)
     list = look_up(queue_name, name)
     batch.write(keys.MATCHING .. pair, struct.pack(">I4", version) .. (list[1] and cmsgpack.pack(list) or ""))
   end
-  loaded.lookups[pair] = list
+  M.lookups[pair] = list
   return list
 end
 
@@ -236,7 +239,7 @@ end
 ---@param new_jobs table[] as module job.jobspec parses them, or module job.jobs reads them
 ---@param path string of their list
 function M.check_asked(new_jobs, path)
-  local weighed = loaded.matching_cost
+  local weighed = asked
   if meta.state[meta.VERSION] == 0 then
     return
   end
