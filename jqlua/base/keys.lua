@@ -45,23 +45,23 @@ M.POOL = NAMESPACE .. ":pool:" -- + pool, zset: its workers with room, by load
 M.CONSTRAINTS = NAMESPACE .. ":constraints" -- hash: id -> definition (module limits.constraints)
 M.CONSTRAINT_IDS = NAMESPACE .. ":constraint-ids" -- zset, scores 0: ids in order, for paging
 M.MATCHING = NAMESPACE .. ":matching:" -- + queue + 0 byte + job name, string: the constraints that may match there
-M.LIMIT = NAMESPACE .. ":limit:" -- + number, string: its limits and id (module limits.limitrecord)
+M.LIMIT = NAMESPACE .. ":limit:" -- + number, string: its limits and id (module limits.keyrecord)
 M.KEY = NAMESPACE .. ":key:" -- + key, string: what it has in use (module limits.keyrecord)
 M.KEYS_OF = NAMESPACE .. ":keys:" -- + number, zset, scores 0: values of the keys in use
-M.STARTS = NAMESPACE .. ":starts:" -- + key, list: moments and costs of starts in the window
+M.STARTS = NAMESPACE .. ":starts:" -- + key, string: moments of starts, 8 bytes each
 M.PARKED = NAMESPACE .. ":parked:" -- + length of key + ":" + key + queue, zset: lanes that it holds
 M.SENT = NAMESPACE .. ":sent:" -- + fair queue, set: keys that sent lanes back to it
 M.OPENING = NAMESPACE .. ":opening" -- zset: keys by when to check them
 M.LANE = NAMESPACE .. ":lane:" -- + lane, zset: its jobs by priority
 -- + queue, zset: lanes that may start, or groups of a fair queue (module limits.lane_index)
 M.LANES = NAMESPACE .. ":lanes:"
-M.GROUP = NAMESPACE .. ":group:" -- + group + ":" + index, zset: what an index of lanes has of a group
+M.GROUP = NAMESPACE .. ":group:" -- + group + index behind the namespace, zset: what an index of lanes has of a group
 M.TURNS = NAMESPACE .. ":turns:" -- + priority + ":" + queue, zset: clock and finishes (module limits.lane_index)
 M.FAIR = NAMESPACE .. ":fair:" -- + queue, string: by what it is shared
 M.WEIGHTS = NAMESPACE .. ":weights:" -- + queue, hash: value -> weight
 M.WALK = NAMESPACE .. ":walk:" -- + queue, string: how far its waiting jobs were placed (module life.placement)
 M.CHANGES = NAMESPACE .. ":changes" -- hash: number of a constraint -> key looked at last (module limits.rollout)
-M.IMPORT = NAMESPACE .. ":import" -- string: what is being imported, or was (module upkeep.importing)
+M.IMPORT = NAMESPACE .. ":import" -- string: what is being imported, or was (module upkeep.copying)
 
 -- Beyond a job's own life.
 M.UNIQUE = NAMESPACE .. ":unique:" -- + unique key, string: ids of the jobs whose it is, the latest first

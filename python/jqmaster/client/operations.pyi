@@ -73,7 +73,6 @@ class PlainOperations:
         by: str | Sequence[str] | None = ...,
         concurrency: int | None = ...,
         rate: Spec | None = ...,
-        cost: float | str | None = ...,
         shared: bool | None = ...,
         declared: str | None = ...,
     ) -> Document:

@@ -14,7 +14,7 @@ from jqmaster.manifest.manifest import operations
 # What is set alike in all partitions, beside the settings: listings, what names a thing, and which fields are set.
 _SET = (
     ("queues", "name", ("paused", "max_waiting", "fair", "settings")),
-    ("constraints", "id", ("match", "by", "concurrency", "rate", "cost", "shared")),
+    ("constraints", "id", ("match", "by", "concurrency", "rate", "shared")),
     ("keys", "id", ("digest", "roles", "queues")),
 )
 _PLAIN: Document = {"paused": False, "max_waiting": 0}  # of a queue for which nothing is set

@@ -72,9 +72,7 @@ def constraint(each: Sequence[Document]) -> Document:
         in_order = sorted((key for some in keys for key in some), key=lambda key: (-key["held"], -key["running"]))
         return in_order[: max(map(len, keys))]
 
-    return _merged(
-        each, concurrency=first, cost=first, opens_ms=min, hold_ms=max, more=any, busiest=busiest, queues=_tallied
-    )
+    return _merged(each, concurrency=first, opens_ms=min, hold_ms=max, more=any, busiest=busiest, queues=_tallied)
 
 
 def worker(each: Sequence[Document]) -> Document:

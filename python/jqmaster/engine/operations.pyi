@@ -90,7 +90,6 @@ class CallsByName(Calling):
         by: str | Sequence[str] | None = ...,
         concurrency: int | None = ...,
         rate: Spec | None = ...,
-        cost: float | str | None = ...,
         shared: bool | None = ...,
         declared: str | None = ...,
     ) -> Document:
