@@ -56,7 +56,7 @@ class Schedule(NamedTuple):
     async def bring(self, jq: Any) -> None:
         """Raises what the operation does, and what the serializer raises."""
         when = self.when.copy()  # what is left of it in the end says when
-        call = self.task.options(**when.pop("options", {})).call(when.pop("args", ()), when.pop("kwargs", {}))
+        call = self.task.options(**when.pop("options", {})).job(*when.pop("args", ()), **when.pop("kwargs", {}))
         # A new rule of a time zone makes another declaration.
         when.setdefault("declared", _digest(call.spec(), call.argument.hex(), zones.with_rule(options.when_of(when))))
         await jq.arepeat(self.id, call, **cast(When, when))

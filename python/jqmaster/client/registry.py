@@ -320,10 +320,7 @@ class Registry(FlowMethods):
             raise ValueError(f"there is a job {name!r} already; give this one another: @jq.job(name=...)")
         if not callable(function) or isinstance(function, type):
             raise TypeError(f"job {name}: expected a function, got {function!r}")
-        process, retry_on, give_up_on = own.pop("process", None), own.pop("retry_on", None), own.pop("give_up_on", None)
-        task: Task[..., Any] = DefinedTask(
-            self, function, name, own, process=process, retry_on=retry_on, give_up_on=give_up_on
-        )
+        task: Task[..., Any] = DefinedTask(self, function, name, own)
         self.tasks[name] = task
         return task
 
