@@ -51,7 +51,10 @@ class MessagePack:
     not, as text, lists and maps (docs/python.md says which)."""
 
     def dumps(self, value: Any) -> bytes:
-        packed: bytes = msgpack.packb(value, default=_native, datetime=True)
+        try:
+            packed: bytes = msgpack.packb(value, default=_native, datetime=True)
+        except OverflowError:
+            raise ValueError("an integer has more than 64 bits, which MessagePack has not") from None
         return packed
 
     def loads(self, data: bytes) -> Any:

@@ -166,7 +166,7 @@ class Task(Generic[P, R]):
         try:
             argument = self.jq.serializer.dumps(value)
         except UNPACKABLE as error:
-            kind = next(kind for kind in UNPACKABLE if isinstance(error, kind))
+            kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"{self.name}: {error}") from error
         if (asked := merged.get("unique")) is not None:
             merged["unique"] = calling.key_of(asked, self.name, args, kwargs, self.signature, self.jq.serializer)
