@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from typing import Any, Generic, ParamSpec, Protocol, Self, TypedDict, TypeVar, Unpack, cast, overload
 
 from jqmaster.client import calling
-from jqmaster.client.conversion import Converter
+from jqmaster.client.calling import Converter
 from jqmaster.client.handle import Handle
 from jqmaster.client.link import plain
 from jqmaster.engine import options, tracing
