@@ -90,11 +90,7 @@ def worker(each: Sequence[Document]) -> Document:
 def failures(each: Sequence[Document]) -> Document:
     """A group, whose newest job is that of all."""
     latest = sorted(each, key=lambda document: -document["last_ms"])
-
-    def counts(columns: list[Any]) -> list[int]:
-        return [sum(column) for column in zip(*columns, strict=True)]
-
-    return _merged(latest, first_ms=min, counts=counts, names=_tallied, queues=_tallied, values=_tallied)
+    return _merged(latest, first_ms=min)
 
 
 def found(each: Sequence[Document], count: int) -> Document:
