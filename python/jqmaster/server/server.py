@@ -205,8 +205,8 @@ class Server:
     async def _stop_work(self) -> None:
         master = self.master
         master.draining.set()
-        for part in (self.webhooks, master.waiting, master.ended):
-            part.drain()
+        master.waiting.drain()
+        master.ended.drain()
         most_s = self._left_s(0.1, 0.6)
         await asyncio.gather(self.dispatch.stop(most_s), self.webhooks.stop(most_s))
 

@@ -243,7 +243,7 @@ class _Exchange:
                 "worker": None if worker is None else worker.decode("utf-8", "replace"),
                 "key": request.who.key_id, "who": request.who.name if request.who.key_id else None,
             }  # fmt: skip
-            logs.request_log.info(logs.Fields("request", pairs))
+            logs.request_log.info(logs.Fields(pairs))
         is_https = scope["scheme"] == "https" or request.headers.get(b"x-forwarded-proto") == b"https"
         return [(b"x-request-id", request_id), *((_ONLY_HTTPS,) if is_https else ())]
 
