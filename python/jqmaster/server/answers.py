@@ -17,7 +17,7 @@ from jqmaster.engine import packform
 from jqmaster.server.http_error import HttpError, invalid
 from jqmaster.server.jsonform import to_msgpack
 from jqmaster.server.message import JSON
-from jqmaster.server.reader import ITEMS, parts_of, unpacked
+from jqmaster.server.reader import item, unpacked
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 LEAST_RETRY_AFTER_S, MAX_RETRY_AFTER_S = 1.0, 3600.0
@@ -104,7 +104,7 @@ def outcome(body: bytes, is_json: bool = False) -> Answer:
     """A 200's body as an outcome; its result or error is cut out, unread. Raises HttpError when it is none, and
     then quotes nothing of it that no outcome has: it may be the answer of something that is no worker."""
     try:
-        spec, content, *follow = parts_of(_packed(body, is_json), ITEMS["Outcome"])
+        spec, content, *follow = item(_packed(body, is_json), "Outcome")
     except HttpError as error:
         if error.field is None or re.split(r"[.\[]", error.field)[0] in _OUTCOME_FIELDS:
             raise
