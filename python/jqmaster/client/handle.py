@@ -259,7 +259,7 @@ async def gather(handles: Iterable[Handle[T]], timeout: float | None, *, return_
                 return error
 
     if plainly.is_plain():
-        return await plainly.gather(*map(job, handles))
+        return [await job(handle) for handle in handles]
     tasks = [asyncio.ensure_future(job(handle)) for handle in handles]
     try:
         return await asyncio.gather(*tasks)

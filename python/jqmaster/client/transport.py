@@ -86,7 +86,7 @@ class RedisTransport(Transport):
     async def _enqueue(self, spec: bytes, argument: bytes) -> Any:
         if self._enqueuing is None:
             return await super()._enqueue(spec, argument)
-        return await self._enqueuing.enqueue(spec, argument)
+        return await self._enqueuing.get(spec, argument)
 
     async def _listen(self, job_id: str, until: float) -> str | None:
         """As `Ended.wait`, for one who blocks."""
@@ -97,7 +97,7 @@ class RedisTransport(Transport):
         heard = listened(endpoint_of(engine.redis), f"{engine.namespace}:ended", until)
         async with contextlib.aclosing(heard):
             async for message in heard:
-                if message is None:
+                if not message:
                     state = await self._look(job_id)
                 elif message.startswith(job_id.encode() + b" "):
                     state = message.partition(b" ")[2].decode()

@@ -168,13 +168,6 @@ class Endpoint:
                 self._is_served = await self._probe()
             return self._is_served
 
-    async def check(self, redis: redis_asyncio.Redis) -> None:
-        """Have Redis refuse, if this is not the primary of the namespace any more: for those who only read,
-        whom a replica answers as well. Bounded."""
-        with contextlib.suppress(RedisError, OSError):
-            async with plainly.within(CONNECT_S):
-                await redis.execute_command(*self.small)
-
     # -- what connections tell --------------------------------------------------------------------
 
     def lost(self, connection: RedisConnection) -> None:

@@ -47,7 +47,7 @@ def _problem(text: str) -> RedisError:
 
 
 class RedisConnection:
-    """For one call at a time. All raise RedisError, and TimeoutError when a plain call's time is up."""
+    """For one call at a time. All raise RedisError, and TimeoutError when a `plainly.within` is over."""
 
     retry = Retry(NoBackoff(), 0)
     db = 0

@@ -162,7 +162,7 @@ class Waiting:
     async def stop(self) -> None:
         """`drain`, and close all connections; bounded."""
         self.drain()
-        await plainly.gather(*(channel.stop() for channel in self.channels))
+        await asyncio.gather(*(channel.stop() for channel in self.channels))
         if self._background:
             await asyncio.wait(set(self._background), timeout=2)
         for task in self._background:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import logging
 import re
 import secrets
@@ -22,7 +23,8 @@ from typing import Any, NamedTuple
 import redis.asyncio as redis_asyncio
 import redis.exceptions
 
-from jqmaster.connection.subscriptions import Subscriptions
+from jqmaster.connection.endpoint import endpoint_of
+from jqmaster.connection.subscriptions import listened
 from jqmaster.connection.wake import backoff_s, end
 from jqmaster.engine import secret
 from jqmaster.engine.engine import Engine
@@ -100,7 +102,6 @@ class Keyring:
         self.is_required = required
         self._engine = engine
         self._channel = f"{engine.namespace}:api-keys"
-        self._subscriptions = Subscriptions(redis, ping_every_s=LOOK_EVERY_S)
         self._redis = redis
         self._seal_key = f"{engine.namespace}{SEAL}"
         self._seal = secrets.token_bytes(SEAL_BYTES)  # until that of all masters is known
@@ -130,7 +131,6 @@ class Keyring:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(STOP_TIMEOUT_S):
                     await self._touch()
-        await self._subscriptions.stop()
 
     def find(self, text: str) -> Identity | None:
         """Who shows this key; None when there is no such key, or not any more."""
@@ -182,19 +182,17 @@ class Keyring:
         return key if key is not None and time.time() * 1000 < key.expires_ms else None
 
     async def _follow(self) -> None:
-        failures = 0
-        async with self._subscriptions.listen(self._channel) as messages:
-            while True:
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(backoff_s(failures) if failures else LOOK_EVERY_S):
-                        await messages.get()
-                try:
-                    await self.look()
-                    failures = 0
-                except (JQError, redis.exceptions.RedisError, OSError) as error:
-                    if not failures:
-                        log.warning("cannot read the keys, the last known ones hold: %s", error)
-                    failures += 1
+        changes = listened(endpoint_of(self._redis), self._channel, quiet_s=LOOK_EVERY_S)
+        async with contextlib.aclosing(changes):
+            async for _ in changes:
+                for failures in itertools.count():
+                    try:
+                        await self.look()
+                        break
+                    except (JQError, redis.exceptions.RedisError, OSError) as error:
+                        if not failures:
+                            log.warning("cannot read the keys, the last known ones hold: %s", error)
+                    await asyncio.sleep(backoff_s(failures))
 
     async def _look_for_seal(self) -> None:
         try:
