@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 from jqmaster.cluster.cluster import Cluster
 from jqmaster.cluster.names import is_cluster, number_of
 from jqmaster.cluster.routes import Routes, split
+from jqmaster.connection import plainly
 from jqmaster.connection.endpoint import Endpoint, endpoint_of
 from jqmaster.connection.together import Together
 from jqmaster.engine.ended import Ended
@@ -110,7 +111,7 @@ class Opened:
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._cluster:
+        if self._cluster and not plainly.is_plain():
             await self._cluster.partitions.picking.stop()
         for engine in self._engines:
             await engine.redis.aclose()
