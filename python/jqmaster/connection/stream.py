@@ -105,11 +105,11 @@ class _Flow(Stream, asyncio.Protocol):
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._came: list[bytes] = []
-        self._size = self._unsent = 0
+        self._size = 0
         self._has_ended = False
         self._problem: Exception | None = None
         self._waiter: asyncio.Future[None] | None = None
-        self._within_s = self._late_at = self._ends_at = math.inf
+        self._late_at = math.inf
         self._timer: asyncio.TimerHandle | None = None
 
     async def send(self, data: bytes, within_s: float = math.inf) -> None:
@@ -120,9 +120,7 @@ class _Flow(Stream, asyncio.Protocol):
     async def receive(self, within_s: float = math.inf) -> bytes | None:
         if not self._came and not self._has_ended:
             self._waiter = self._loop.create_future()
-            now = self._loop.time()
-            self._within_s, self._ends_at = within_s, now + plainly.left_s()
-            self._late_at = min(now + within_s, self._ends_at)
+            self._late_at = self._loop.time() + min(within_s, plainly.left_s())
             self._watch()
             await self._waiter
         if self._problem is not None:
@@ -151,9 +149,6 @@ class _Flow(Stream, asyncio.Protocol):
         self._timer = None
         if self._waiter is None or self._waiter.done():
             return
-        before, self._unsent = self._unsent, self._transport.get_write_buffer_size()
-        if self._unsent and not 0 < before <= self._unsent:  # it is on its way
-            self._late_at = min(self._loop.time() + self._within_s, self._ends_at)
         if self._loop.time() < self._late_at:
             self._watch()
         else:

@@ -60,19 +60,13 @@ async def test_a_repeated_request_whose_jobs_are_over_is_answered_at_once(engine
     await asyncio.wait_for(poll(waiting, request="r2"), SOON_S)
 
 
-@pytest.mark.parametrize("with_marker", [True, False])
-async def test_a_sleeper_cancelled_while_it_wakes_passes_the_wake_on(
-    engine: Engine, redis: Redis, with_marker: bool
-) -> None:
+async def test_a_sleeper_cancelled_while_it_wakes_passes_the_wake_on(engine: Engine, redis: Redis) -> None:
     channel = wake.Channel(redis, f"{engine.namespace}:wake:test")
     first = asyncio.create_task(channel.sleep(POLL_S))
     await eventually(lambda: channel.sleepers == 1)
     second = asyncio.create_task(channel.sleep(POLL_S))
     await eventually(lambda: channel.sleepers == 2)
-    if with_marker:
-        channel._give((b"1", 0.0))
-    else:
-        channel.wake_one()
+    channel.pass_on()
     first.cancel()  # before it has run again
     assert await asyncio.wait_for(second, SOON_S)
     await channel.stop()
@@ -82,7 +76,7 @@ async def test_the_last_sleeper_cancelled_while_it_wakes_puts_the_marker_back(en
     channel = wake.Channel(redis, f"{engine.namespace}:wake:test")
     only = asyncio.create_task(channel.sleep(POLL_S))
     await eventually(lambda: channel.sleepers == 1)
-    channel._give((b"1", 0.0))
+    channel.pass_on()
     only.cancel()
     other = wake.Channel(redis, channel.key)
     assert await asyncio.wait_for(other.sleep(SOON_S), SOON_S)
@@ -278,7 +272,7 @@ async def test_a_marker_nobody_here_can_answer_goes_back(engine: Engine, redis: 
     channel = wake.Channel(redis, f"{engine.namespace}:wake:test")
     sleeping = asyncio.create_task(channel.sleep(POLL_S))
     await asleep(engine)
-    channel.wake_one()  # the sleeper leaves, its connection is still blocked
+    channel.pass_on()  # the sleeper leaves, its connection is still blocked
     await sleeping
     await redis.zadd(channel.key, {b"1": 0})
     await eventually(lambda: _members(redis, channel.key))
