@@ -98,7 +98,7 @@ async def _enqueue(master: Master, arguments: list[bytes]) -> Any:
     in a call."""
     if len(arguments) != 2 or b"depends" in arguments[0]:
         return await master.engine.raw("enqueue", *arguments)
-    return await master.enqueuing.enqueue(*arguments)
+    return await master.enqueuing.get(*arguments)
 
 
 async def _pick(master: Master, arguments: list[bytes], spec: Mapping[str, Any], wait_s: float) -> Any:
