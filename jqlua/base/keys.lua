@@ -23,6 +23,7 @@ M.PATTERNS = NAMESPACE .. ":patterns" -- hash: pattern -> how far its index is b
 M.PATTERN_USE = NAMESPACE .. ":pattern-use" -- zset: patterns by when they were last used, to an hour
 M.HEADS = NAMESPACE .. ":heads:" -- + pattern, zset: queues by a lower bound of their best job
 M.DUE = NAMESPACE .. ":due" -- zset: everything that waits for the clock (module base.due)
+M.RESPITE = NAMESPACE .. ":respite" -- string: when leases were last found long over (module schedules.sweep)
 M.SLEEPERS = NAMESPACE .. ":sleepers" -- hash: channel -> queues its sleepers want; names of jobs
 -- that they do not take
 M.ASLEEP = NAMESPACE .. ":asleep:" -- + channel, zset: who sleeps, until when
