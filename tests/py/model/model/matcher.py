@@ -95,7 +95,7 @@ def step(value, segment):
     """What is nil is missing."""
     inner = None
     if isinstance(value, Pairs):
-        inner = dict((key, inner) for key, inner in value if type(key) is str).get(segment)
+        inner = {key: inner for key, inner in value if type(key) is str}.get(segment)
     elif isinstance(value, list) and segment.isdigit() and str(int(segment)) == segment:
         inner = value[int(segment)] if int(segment) < len(value) else None
     return MISSING if inner is None else inner
@@ -178,7 +178,7 @@ def entry_holds(about, condition, job):
 
 
 def key_part(value):
-    """What is the same for equal values, and for nothing else. Of maps and lists a digest, whatever the order of keys."""
+    """What is the same for equal values alone. Of maps and lists a digest, whatever the order of keys."""
     if isinstance(value, list):
         entries = value if isinstance(value, Pairs) else enumerate(value, 1)
         parts = [sized(str(key)) + sized(key_part(inner)) for key, inner in entries if inner is not None]
