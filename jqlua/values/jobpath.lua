@@ -1,4 +1,4 @@
--- Paths to a value of a job, used by matchers, `by` and `cost`.
+-- Paths to a value of a job, used by matchers and `by`.
 local msgpack = require "jqlua.values.msgpack"
 local check = require "jqlua.base.check"
 
@@ -39,7 +39,7 @@ function M.split(text)
   return segments
 end
 
---- Checks a path, as `by` and `cost` have it.
+--- Checks a path, as `by` has it.
 ---@param path string of the field, for errors
 ---@param is_inside? boolean whether it must lead into the argument
 ---@return string|table compiled name, queue, priority, argument, or the segments
@@ -92,22 +92,6 @@ function M.value(compiled, facts)
     return facts[compiled] and "s" .. facts[compiled]
   elseif facts.argument then
     return msgpack.text(M.look(compiled ~= "argument" and compiled, facts))
-  end
-end
-
---- The number a path leads to.
----@param compiled string|table path
----@param facts table as for a matcher's test
----@return number? amount from 0 on, finite; nil when it leads to something else, or when the fact is unknown
-function M.amount(compiled, facts)
-  local amount
-  if compiled == "priority" then
-    amount = facts.priority
-  elseif compiled ~= "name" and compiled ~= "queue" and facts.argument then
-    amount = M.look(compiled ~= "argument" and compiled, facts)
-  end
-  if type(amount) == "number" and amount >= 0 and amount < math.huge then
-    return amount
   end
 end
 

@@ -59,14 +59,6 @@ function actions.read(shows_nil, ...)
   end
   return answers
 end
-function actions.amount(path, ...)
-  local answers = {}
-  for i, argument in ipairs({ ... }) do
-    local amount = jobpath.amount(jobpath.parse(path, "cost"), { argument = argument })
-    answers[i] = amount and string.format("%.17g", amount) or "nil"
-  end
-  return answers
-end
 function actions.parse(path)
   return cmsgpack.pack(jobpath.parse(path, "by"))
 end

@@ -39,17 +39,4 @@ describe("a path #once", function()
     assert.are.equal("dnan", value("argument", "\203\127\248\0\0\0\0\0\0"))
     assert.are.equal("n", value("argument.01", "\146\1\2"))
   end)
-  it("leads to an amount, if that is a number from 0 on", function()
-    for _, scalar in ipairs(atoms.scalars) do
-      local number = scalar.family == "number" and tonumber(scalar.text:sub(2))
-      local expected = number and number >= 0 and number < math.huge and number or nil
-      for _, form in ipairs(scalar.forms) do
-        assert.are.equal(expected, tonumber(matching.inside("amount", "argument.a", "\129\161a" .. form)[1]))
-      end
-    end
-    for _, other in ipairs({ "\128", "\144", "\192", "\203\127\248\0\0\0\0\0\0" }) do
-      assert.are.equal("nil", matching.inside("amount", "argument.a", "\129\161a" .. other)[1])
-    end
-    assert.are.equal("7", matching.inside("amount", "argument", "\7")[1])
-  end)
 end)
