@@ -2,6 +2,7 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
+local check = require "jqlua.base.check"
 local documents = require "jqlua.values.documents"
 local constraints = require "jqlua.limits.constraints"
 local lane_index = require "jqlua.limits.lane_index"
@@ -34,7 +35,9 @@ function M.value_blob(value)
   elseif kind == "d" then
     return pack(rest == "inf" and math.huge or rest == "-inf" and -math.huge or tonumber(rest) or 0 / 0)
   end
-  return pack(kind == "h" and "sha1:" .. rest:sub(2) or rest) -- a text
+  rest = kind == "h" and "sha1:" .. rest:sub(2) or rest
+  -- Who reads text expects UTF-8; other bytes are binary data.
+  return check.message(rest, #rest) == rest and pack(rest) or struct.pack(">BI4", 0xC6, #rest) .. rest
 end
 
 --- The field `by` of a key.

@@ -41,13 +41,5 @@ describe("pick", function()
       local ids = jq:enqueue_all("b", "c", "a", "b", "a", "c")
       assert.are.same(ids, jq:pick_ids({ queues = "*", count = 6 }))
     end)
-    it("takes the entries in turn", function()
-      local ids = jq:enqueue_all("a", "a", "a", "b", "b")
-      local picked = {}
-      for i = 1, 5 do
-        picked[i] = jq:take({ queues = { "a", "b" }, order = "round_robin" }).id
-      end
-      assert.are.same({ ids[1], ids[4], ids[2], ids[5], ids[3] }, picked)
-    end)
   end)
 end)

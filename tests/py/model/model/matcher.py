@@ -187,6 +187,8 @@ def key_part(value):
         return "n"
     if isinstance(value, bool):
         return "t" if value else "f"
+    if isinstance(value, bytes):  # as documents show what is no text
+        value = value.decode("utf-8", "surrogateescape")
     if isinstance(value, str):
         return "s" + value
     return "dnan" if value != value else f"d{value + 0.0:.17g}"
