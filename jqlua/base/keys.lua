@@ -29,7 +29,6 @@ M.SLEEPERS = NAMESPACE .. ":sleepers" -- hash: channel -> queues its sleepers wa
 M.ASLEEP = NAMESPACE .. ":asleep:" -- + channel, zset: who sleeps, until when
 M.WAKE = NAMESPACE .. ":wake:" -- + channel, zset: the marker that sleepers block on
 M.REQUEST = NAMESPACE .. ":request:" -- + operation + ":" + token, string: what was answered
-M.TURN = NAMESPACE .. ":turn:" -- + digest of a list of queues, counter: round robin
 M.ENDED = NAMESPACE .. ":ended" -- shard channel: ends of watched jobs
 M.WORKER = NAMESPACE .. ":worker-record:" -- + worker id, string: its record (module workers.workers)
 M.WORKER_IDS = NAMESPACE .. ":worker-ids" -- zset, scores 0: ids of all workers in order, for paging
