@@ -211,7 +211,7 @@ local function read_condition(reader, kind, path, pos, place, add)
   end
 end
 
----@param add fun(node: table, is_costly: boolean)
+---@param add fun(node: table)
 local function read_leaf(reader, key, pos, place, add)
   reader.conditions = reader.conditions + 1
   refuse_beyond(reader, "", reader.conditions, MOST_CONDITIONS, "conditions")
@@ -224,17 +224,14 @@ local function read_leaf(reader, key, pos, place, add)
     path = #path == 1 and path[1] or path
   end
   check.refuse(not kind and check.unknown(reader.path .. place, key, SUBJECTS))
-  read_condition(reader, kind, path, pos, place .. "." .. shown_key(key), function(node)
-    add(node, kind == matcher.ARGUMENT)
-  end)
+  read_condition(reader, kind, path, pos, place .. "." .. shown_key(key), add)
 end
 
 -- Reading matchers ---------------------------------------------------------------------------------------------------
 
 --- Reads a matcher: conditions that must all hold.
 ---@param kind number of the node that it becomes: ALL or NOT
----@return table node those that decode the argument come last
----@return boolean is_costly whether there are such
+---@return table node
 local function read_matcher(reader, pos, place, level, kind)
   local blob = reader.blob
   local first, count, is_map = msgpack.open(blob, pos)
@@ -242,9 +239,9 @@ local function read_matcher(reader, pos, place, level, kind)
     refuse(reader, place, "a map of at least one condition", pos)
   end
   refuse_beyond(reader, place, level, MOST_LEVELS, "levels of any and not")
-  local nodes, costly = { kind }, {}
-  local function add(node, is_costly)
-    table.insert(is_costly and costly or nodes, node)
+  local nodes = { kind }
+  local function add(node)
+    nodes[#nodes + 1] = node
   end
   each(reader, first, count, place, function(key, at)
     if key == "not" then
@@ -254,21 +251,17 @@ local function read_matcher(reader, pos, place, level, kind)
       if not branch or is_other or branches < 1 or branches > MOST_BRANCHES then
         refuse(reader, place .. ".any", "a list of 1 to " .. MOST_BRANCHES .. " matchers", at)
       end
-      local any, any_costly = { matcher.ANY }, false
+      local any = { matcher.ANY }
       for j = 1, branches do
-        local node, is_costly = read_matcher(reader, branch, place .. ".any[" .. j - 1 .. "]", level + 1, matcher.ALL)
-        any[j + 1], any_costly = node, any_costly or is_costly
+        any[j + 1] = read_matcher(reader, branch, place .. ".any[" .. j - 1 .. "]", level + 1, matcher.ALL)
         branch = msgpack.skip(blob, branch)
       end
-      add(any, any_costly)
+      add(any)
     else
       read_leaf(reader, key, at, place, add)
     end
   end)
-  for _, node in ipairs(costly) do
-    nodes[#nodes + 1] = node
-  end
-  return nodes, costly[1] ~= nil
+  return nodes
 end
 
 --- Compiles a matcher; refuses the call if it is wrong.
@@ -282,7 +275,7 @@ function M.compile(blob, path)
     and "INVALID " .. path .. ": expected at most " .. MOST_BYTES .. " bytes, got " .. #blob)
   check.refuse(not msgpack.is_whole(blob)
     and "INVALID " .. path .. ": expected one whole MessagePack map, got invalid bytes, or more than one value")
-  return (read_matcher({ blob = blob, path = path, conditions = 0, operands = 0 }, 1, "", 1, matcher.ALL))
+  return read_matcher({ blob = blob, path = path, conditions = 0, operands = 0 }, 1, "", 1, matcher.ALL)
 end
 
 return M

@@ -295,17 +295,5 @@ describe("a matcher #once", function()
       assert.is_true(of({ any = { { ["argument.a"] = 1 }, { name = "a" } } }, { name = "a" }))
       assert.is_true(of({ ["not"] = { name = "a", ["argument.a"] = 1 } }, { name = "b" }))
     end)
-    it("all without opening the argument, when that is not needed", function()
-      local program = matching.plain(pack({ ["argument.a"] = 1, name = "a",
-        any = { { ["argument.b"] = 1 }, { queue = "q" } } }))
-      local opened = {}
-      local facts = setmetatable({ name = "b" }, {
-        __index = function(_, fact)
-          opened[fact] = true
-        end,
-      })
-      assert.is_false(matcher.test(program, facts))
-      assert.is_nil(opened.argument)
-    end)
   end)
 end)
