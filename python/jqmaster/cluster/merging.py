@@ -38,16 +38,6 @@ def _merged(each: Sequence[Document], **rules: Callable[[list[Any]], Any]) -> Do
     return merged
 
 
-def _tallied(each: Sequence[Any]) -> list[Any]:
-    """Lists of [thing, …, count], the most first."""
-    counts: Counter[str] = Counter()
-    things: dict[str, Any] = {}
-    for *thing, count in (entry for entries in each for entry in entries):
-        counts[repr(thing)] += count
-        things[repr(thing)] = thing
-    return [[*things[key], count] for key, count in counts.most_common(_MOST_TOLD)]
-
-
 def queue(each: Sequence[Document]) -> Document:
     """How long jobs waited and ran is told by the partition where most ended, and what the oldest waits for by its
     own. It is empty when all are, as far as that is known."""
@@ -72,7 +62,7 @@ def constraint(each: Sequence[Document]) -> Document:
         in_order = sorted((key for some in keys for key in some), key=lambda key: (-key["held"], -key["running"]))
         return in_order[: max(map(len, keys))]
 
-    return _merged(each, concurrency=first, opens_ms=min, hold_ms=max, more=any, busiest=busiest, queues=_tallied)
+    return _merged(each, concurrency=first, opens_ms=min, hold_ms=max, more=any, busiest=busiest)
 
 
 def worker(each: Sequence[Document]) -> Document:
