@@ -157,25 +157,10 @@ function M.encode_key(definition, value)
   return documents.pack(shown, { by = M.by_blob(definition, value) })
 end
 
---- Adds a key to the fullest, if it is one of them: by held jobs, then by running jobs.
----@param fullest table[] {held, running, value}
-local function rank(fullest, most, held, running, value)
-  local at = #fullest
-  local last = fullest[at]
-  if at == most and (not last or held < last[1] or held == last[1] and running <= last[2]) then
-    return
-  end
-  while at > 0 and (held > fullest[at][1] or held == fullest[at][1] and running > fullest[at][2]) do
-    at = at - 1
-  end
-  table.insert(fullest, at + 1, { held, running, value })
-  fullest[most + 1] = nil
-end
-
 --- Reads the keys of a constraint in order, within the budget.
 ---@param may_pay number units
 ---@return table sums {looked, running, held, full, is_more}
----@return table[] fullest as of rank
+---@return table[] fullest {held, running, value}, by held jobs, then by running jobs
 local function sum_up(definition, limit, most, may_pay)
   local sums, fullest = { looked = 0, running = 0, held = 0, full = 0, is_more = false }, {}
   local ends, low = meta.state[meta.SPENT] + may_pay, "-"
@@ -186,7 +171,7 @@ local function sum_up(definition, limit, most, may_pay)
       local is_full = room.is_full(limit, key) or room.opens_at(limit, key) ~= nil
       sums.running, sums.held = sums.running + key.in_use, sums.held + held.jobs
       sums.is_more, sums.full = sums.is_more or held.is_more, sums.full + (is_full and 1 or 0)
-      rank(fullest, most, held.jobs, key.in_use, values[i])
+      fullest[#fullest + 1] = { held.jobs, key.in_use, values[i] }
     end
     budget.pay(#values * budget.LOOK)
     sums.looked = sums.looked + #values
@@ -195,7 +180,10 @@ local function sum_up(definition, limit, most, may_pay)
     end
     low = "(" .. values[#values]
   end
-  return sums, fullest
+  table.sort(fullest, function(a, b)
+    return a[1] > b[1] or a[1] == b[1] and (a[2] > b[2] or a[2] == b[2] and a[3] < b[3])
+  end)
+  return sums, { unpack(fullest, 1, math.min(most, #fullest)) }
 end
 
 ---@param definition table
