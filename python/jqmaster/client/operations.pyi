@@ -272,7 +272,8 @@ class PlainOperations:
         argument: bytes | None = ...,
         run: bool,
     ) -> ScheduleReply:
-        """Creates a recurring job, or replaces it whole; or makes its job at once, beside those of its moments."""
+        """Creates a recurring job, or replaces it whole; or makes its job at once, beside those of its moments; or
+        pauses it."""
     @overload
     def schedule(
         self,
@@ -287,7 +288,8 @@ class PlainOperations:
         declared: str | None = ...,
         argument: bytes | None = ...,
     ) -> Document:
-        """Creates a recurring job, or replaces it whole; or makes its job at once, beside those of its moments."""
+        """Creates a recurring job, or replaces it whole; or makes its job at once, beside those of its moments; or
+        pauses it."""
     def schedules(
         self,
         ids: Sequence[str] | None = ...,

@@ -293,7 +293,8 @@ class CallsByName(Calling):
         argument: bytes | None = ...,
         run: bool,
     ) -> ScheduleReply:
-        """Creates a recurring job, or replaces it whole; or makes its job at once, beside those of its moments."""
+        """Creates a recurring job, or replaces it whole; or makes its job at once, beside those of its moments; or
+        pauses it."""
     @overload
     async def schedule(
         self,
@@ -308,7 +309,8 @@ class CallsByName(Calling):
         declared: str | None = ...,
         argument: bytes | None = ...,
     ) -> Document:
-        """Creates a recurring job, or replaces it whole; or makes its job at once, beside those of its moments."""
+        """Creates a recurring job, or replaces it whole; or makes its job at once, beside those of its moments; or
+        pauses it."""
     async def schedules(
         self,
         ids: Sequence[str] | None = ...,
