@@ -13,9 +13,8 @@ local keys = require "jqlua.base.keys"
 local page = require "jqlua.find.page"
 
 local tags, cursor = page.read(keys.TAG_NAMES, arguments.spec(HEAD))
-local counts = tags[1] and redis.call("ZMSCORE", keys.TAGS, unpack(tags)) or {}
 local reply = { cursor }
 for i, tag in ipairs(tags) do
-  reply[i + 1] = { tag, tonumber(counts[i] or 0) }
+  reply[i + 1] = { tag, redis.call("ZCARD", keys.TAGGED .. tag) }
 end
 return reply
