@@ -48,7 +48,7 @@ local function meta_record()
   local raw = call("GET", keys.META)
   local _, _, flags, _, version, added, secret = struct.unpack(meta.FORMAT, raw)
   return struct.pack(meta.FORMAT, meta.SCHEMA, 0, flags, 0, version, added, secret)
-    .. meta.NO_PULSE .. raw:sub(meta.SETTINGS_OFFSET + 1)
+    .. raw:sub(meta.SETTINGS_OFFSET + 1)
 end
 
 ---@return table? position {c copy, s cursor of SCAN, "" behind the last, k keys found and not yet written, p cursor in

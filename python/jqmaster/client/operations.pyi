@@ -255,7 +255,7 @@ class PlainOperations:
     ) -> list[Any]:
         """Runs jobs again that failed for good, were cancelled or skipped, or wait for their backoff."""
     def revoke(self, id: str) -> None:
-        """Takes a key of the HTTP API away. It stops working on every server at once."""
+        """Takes a key of the HTTP API away. It stops working on every server within a second."""
     @overload
     def schedule(
         self,

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from redis.exceptions import RedisError
 
 from jqmaster import __version__
-from jqmaster.connection.together import Coalescer
+from jqmaster.connection.together import Together
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import Waiting
@@ -46,10 +46,10 @@ class Master:
     draining: asyncio.Event = field(default_factory=asyncio.Event)
     meters: Meters = field(default_factory=Meters)
     metrics_queues: int = 100
-    enqueuing: Coalescer = field(init=False)
+    enqueuing: Together = field(init=False)
 
     def __post_init__(self) -> None:
-        self.enqueuing = Coalescer(self.engine)
+        self.enqueuing = Together(self.engine, "enqueue")
         self.engine.observe = self.meters.call
 
     async def about(self) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from typing import Any
 
 import hypercorn.asyncio
 import hypercorn.config
+from redis.exceptions import RedisError
 
 from jqmaster import __version__
 from jqmaster.cluster.opening import Opened
@@ -174,7 +175,7 @@ class Server:
             keyring = await self._keys(here.engine)
         except UnsuitableServer as error:
             raise StartError(str(error), EXIT_REDIS) from None
-        except (JQError, ValueError) as error:
+        except (JQError, RedisError, ValueError) as error:
             raise StartError(f"cannot use Redis at {without_password(self.redis_url)}: {error}", EXIT_REDIS) from None
         waiting, ended = here.waiting(), here.ended()
         self._parts.push_async_callback(waiting.stop)
@@ -205,8 +206,8 @@ class Server:
     async def _stop_work(self) -> None:
         master = self.master
         master.draining.set()
-        for part in (self.webhooks, master.waiting, master.ended):
-            part.drain()
+        master.waiting.drain()
+        master.ended.drain()
         most_s = self._left_s(0.1, 0.6)
         await asyncio.gather(self.dispatch.stop(most_s), self.webhooks.stop(most_s))
 
@@ -232,9 +233,8 @@ class Server:
         none."""
         options = self.options
         required = bool(options.proxies.networks) or not (options.is_local or options.insecure)
-        keyring = Keyring(engine, engine.redis, required=required)
-        self._parts.push_async_callback(keyring.stop)
-        await keyring.start()
+        keyring = Keyring(engine, required=required)
+        await keyring.look()
         if keyring.count or options.is_local or options.proxies.networks:
             return keyring
         if not options.insecure:

@@ -40,11 +40,9 @@ def move(driver: Driver, count: int) -> None:
     driver.set_clock(driver.model.now)
     for first in range(0, len(records), count):
         driver.send("import", *records[first : first + count])
-    # What is not copied: who sleeps, when calls came, the stream of events.
+    # What is not copied: who sleeps, the stream of events.
     model = driver.model
     model.sleepers.channels, model.sleepers.left = {}, set()
-    model.clock.ran_ms = model.clock.awake_ms = 0
-    model.clock.stood = (0, 0)
     driver.heard = []
 
 

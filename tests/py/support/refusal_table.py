@@ -108,7 +108,6 @@ BY_HAND: dict[str, dict[str, list[Any]]] = {
         "jobs[0].delay: both": [{"delay": 1, "run_at": 1}], "jobs[0].name": [{"name": "a*"}],
         "FULL jobs[0].queue": [{"queue": "full"}],
         "FULL jobs[2].queue": [[A, BLOB] + [encode({"name": "a", "queue": "room for one"}), BLOB] * 2],
-        "CONFLICT request": [[encode({"request": "known"}), A, BLOB]],
         "jobs[0]." + "x" * 40 + '"?(5000?bytes': [{"x" * 5000: 1}], "jobs[0].if_failed": [{"if_failed": "only"}],
         "jobs[0].unique_for": [{"unique_for": 1}],
         "jobs[0].if_exists": [{"if_exists": "keep"}, {"unique": "k", "unique_within": 1, "if_exists": "latest"}],
