@@ -69,7 +69,6 @@ M.WAITS_FOR = NAMESPACE .. ":waits-for:" -- + id, zset, scores 0: jobs it still 
 M.DEPENDENTS = NAMESPACE .. ":dependents:" -- + id, zset, scores 0: jobs that wait for it
 M.READERS = NAMESPACE .. ":readers:" -- + id, zset, scores 0: jobs that depend on it and have not ended
 M.TAGGED = NAMESPACE .. ":tagged:" -- + tag, zset, scores 0: jobs that have it
-M.TAGS = NAMESPACE .. ":tags" -- zset: tags by how many jobs have them
 M.TAG_NAMES = NAMESPACE .. ":tag-names" -- zset, scores 0: tags in order, for paging
 M.FAILED = NAMESPACE .. ":failed:" -- + group, zset: its jobs that failed for good, by when
 M.FAILED_GROUPS = NAMESPACE .. ":failed-groups" -- zset, scores 0: groups in order, for paging

@@ -89,7 +89,7 @@ end
 local OWNERS = { j = "a", a = "j", o = "j", x = "j", ["waits-for"] = "j", starts = "key", settings = "queue" }
 
 --- By lists of names, the kind of key that must be there for each name.
-local LISTS = { tags = "tagged", ["tag-names"] = "tagged", ["failed-groups"] = "failed", ["queue-names"] = "queue" }
+local LISTS = { ["tag-names"] = "tagged", ["failed-groups"] = "failed", ["queue-names"] = "queue" }
 
 --- By flags of a job, the kind of key that it then has.
 local FLAGS = { [jobs.HAS_OUTCOME] = "o", [jobs.HAS_EXTRA] = "x" }
@@ -234,10 +234,6 @@ local CHECKS = {
     expect_awaited(id)
   end,
   unique = check_unique,
-  tagged = function(tag)
-    local count, size = tonumber(call("ZSCORE", keys.TAGS, tag) or 0), call("ZCARD", keys.TAGGED .. tag)
-    expect(count == size, "tag", tag, "is counted as", count, "and has", size)
-  end,
   heads = function(pattern)
     for _, member in ipairs(findings.members(keys.HEADS .. pattern)) do
       expect(queues.load(member:sub(15))[queues.HEAD_ID] == member:sub(1, 14), "index", pattern, "has a stray entry",

@@ -12,8 +12,6 @@ import msgpack
 from jqmaster.engine import replies
 from jqmaster.engine.replies import Document
 
-_MOST_TOLD = 10
-
 Rule = Callable[[list[Any]], Any]
 
 
@@ -43,16 +41,6 @@ def _merged(each: Sequence[Document], rules: Mapping[str, Rule]) -> Document:
 
 def _first(values: list[Any]) -> Any:
     return values[0]
-
-
-def _tallied(values: list[Any]) -> list[Any]:
-    """Lists of [thing, …, count], the most first."""
-    counts: Counter[str] = Counter()
-    things: dict[str, Any] = {}
-    for *thing, count in (entry for entries in values for entry in entries):
-        counts[repr(thing)] += count
-        things[repr(thing)] = thing
-    return [[*things[key], count] for key, count in counts.most_common(_MOST_TOLD)]
 
 
 def _busiest(values: list[Any]) -> list[Any]:
@@ -93,7 +81,6 @@ class Listing(NamedTuple):
 _TIMES: Mapping[str, Rule] = {"wait": _distribution, "run": _distribution}
 _USES: Mapping[str, Rule] = {
     "concurrency": _first, "opens_ms": min, "hold_ms": max, "more": any, "busiest": _busiest,
-    "queues": _tallied,
 }  # fmt: skip
 LISTINGS: Mapping[str, Listing] = {
     # What the oldest job of a queue waits for is told by its partition.

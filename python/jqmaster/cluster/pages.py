@@ -16,7 +16,6 @@ from jqmaster.errors import Invalid
 from jqmaster.manifest.manifest import operations
 
 _COUNT = 100  # of a page that does not say
-_MOST_TAGS = 1000
 _IN_ALL = ("all", "constrain")  # what goes to all partitions alike: the first one's trail tells of it
 
 
@@ -56,13 +55,12 @@ def _cut(names: Mapping[str, Any], pages: Sequence[Any], call: Call) -> tuple[st
 
 
 async def tags(cluster: Partitions, call: Call) -> Any:
-    """Counts of the same tag add up. Of the most used ones a thousand of each partition are looked at."""
-    top = call.spec.get("top")
-    pages = await cluster.everywhere(call.but(top=_MOST_TAGS) if type(top) is int and top > 0 else call)
+    """Counts of the same tag add up."""
+    pages = await cluster.everywhere(call)
     counts: Counter[str] = Counter()
     for page in pages:
         counts.update({replies.text(tag): count for tag, count in page[1:]})
-    cursor, shown = _cut(counts, pages, call) if top is None else ("", [tag for tag, _ in counts.most_common(top)])
+    cursor, shown = _cut(counts, pages, call)
     return [_bytes(cursor), *([_bytes(tag), counts[tag]] for tag in shown)]
 
 
