@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from jqmaster.client.link import Link
 from jqmaster.client.registry import Registry
+from jqmaster.worker.notes import outside_of_loops
 
 if TYPE_CHECKING:
     from jqmaster.client.worker import AppWorker
@@ -64,9 +65,7 @@ class JQ(Registry):
 
         `concurrency`: jobs at a time, 8. `delayed`: also what is due later. `raises`: whether to raise.
         """
-        from jqmaster.client.worker import burst
-
-        return burst(self, queues, **options)
+        return outside_of_loops(self.aburst(queues, **options))
 
     async def aburst(self, queues: Sequence[str] | None = None, **options: Any) -> int:
         """As `burst`."""

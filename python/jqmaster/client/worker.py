@@ -27,7 +27,7 @@ from jqmaster.errors import Invalid, JQError, Unavailable, brought_by
 from jqmaster.server import logs
 from jqmaster.server.signing import new_secret
 from jqmaster.worker.ending import Outcome
-from jqmaster.worker.notes import in_a_loop, outside_of_loops
+from jqmaster.worker.notes import in_a_loop
 from jqmaster.worker.signals import Signals
 from jqmaster.worker.slots import Slots
 from jqmaster.worker.sources import EngineSource, RedisSource
@@ -295,11 +295,6 @@ async def _bring(jq: Registry, tried: asyncio.Event) -> None:
 
 
 # -- until nothing is left to run: for tests, and for programs that are their own worker ------------------------------
-
-
-def burst(jq: Registry, queues: Sequence[str] | None = None, **options: Any) -> int:
-    """See `JQ.burst`."""
-    return outside_of_loops(aburst(jq, queues, **options))
 
 
 async def aburst(
