@@ -1,15 +1,4 @@
-"""`JQ`: one object to define jobs, enqueue them, wait for their results, and run workers.
-
-jq = JQ()
-
-@jq.job
-def add(a: int, b: int) -> int:
-    return a + b
-
-add.enqueue(40, 2).result(timeout=10)
-
-docs/python.md is the guide.
-"""
+"""`JQ`: one object to define jobs, enqueue them, wait for their results, and run workers (docs/python.md)."""
 
 from __future__ import annotations
 
