@@ -145,7 +145,7 @@ def _work(
     jq.connect(replace(jq.target, **changed))
     try:
         worker = jq.worker(**options)
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         raise Refused(f"{program}: {error}", "INVALID") from None
     return worker.run(ends_process=True)
 
