@@ -51,7 +51,7 @@ class Serve:
     )
     recreate: Annotated[bool, option("set up the namespace again, empty, if it vanishes from Redis")] = False
     stop_timeout: Annotated[Span, option("time limit for stopping, in s")] = 10
-    access_log: Annotated[bool, option("log a line for each request and each delivery")] = False
+    access_log: Annotated[bool, option("log a line for each request")] = False
     log_format: Annotated[Logs, option("format of the log on stderr")] = "text"
     environment: Annotated[str, option("name of this system in the web UI's header: production")] = ""
     environment_color: Annotated[

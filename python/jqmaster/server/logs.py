@@ -1,6 +1,6 @@
-"""What processes log: one line for each request and each delivery, with ids; all lines as JSON.
+"""What processes log: one line for each request, with its id; all lines as JSON.
 
-The loggers are `jqmaster.request` and `jqmaster.delivery`, the level is INFO. A line is `key=value` pairs;
+The logger is `jqmaster.request`, the level is INFO. A line is `key=value` pairs;
 with `JsonLines` the pairs are members of the object.
 """
 
@@ -17,7 +17,6 @@ import time
 from typing import Any
 
 request_log = logging.getLogger("jqmaster.request")
-delivery_log = logging.getLogger("jqmaster.delivery")
 
 _ID = re.compile(rb"[!-~]{1,128}")
 _PLAIN = re.compile(r"[!#-<>-~]+")

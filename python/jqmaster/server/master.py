@@ -13,7 +13,6 @@ from jqmaster.connection.together import Coalescer
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import Waiting
-from jqmaster.server.dispatch import Dispatch
 from jqmaster.server.keyring import Keyring
 from jqmaster.server.meters import Meters
 from jqmaster.server.session import IDLE_S, NO_PROXIES, Proxies
@@ -33,7 +32,6 @@ class Master:
     engine: Engine
     waiting: Waiting
     ended: Ended
-    dispatch: Dispatch
     keyring: Keyring | None = None
     """Without one everybody may do everything."""
     proxies: Proxies = NO_PROXIES

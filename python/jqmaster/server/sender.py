@@ -139,7 +139,7 @@ class Sender:
         self.engine = engine
         self.master = master
         self.meters = meters
-        self.breakers = Breakers(most, meters, self.poke, self.what)
+        self.breakers = Breakers(most, meters, self.what)
         self.session: aiohttp.ClientSession
         self._most = most
         self._egress = egress
@@ -174,15 +174,7 @@ class Sender:
         outcome = {**(answer.spec or {}), "id": push.id, "token": push.token}
         await self.engine.raw("finish", pack({"worker": push.worker}), pack(outcome), answer.blob, *answer.follow)
 
-    def poke(self) -> None:
-        """There may be something to take."""
-
     # -- life -------------------------------------------------------------------------------------
-
-    @property
-    def under_way(self) -> int:
-        """Pushes that have not been answered yet."""
-        return len(self._pushes)
 
     def start(self) -> None:
         """Begin to send."""

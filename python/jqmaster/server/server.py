@@ -71,7 +71,7 @@ class ServeOptions:
     stop_timeout_s: float = 10.0
     max_deliveries: int = 1000
     recreate: bool = False  # set a namespace up again that has vanished
-    access_log: bool = False  # a line for each request and delivery
+    access_log: bool = False  # a line for each request
     metrics_queues: int = 100  # shown one by one in /metrics
     allowed_hosts: Collection[str] = ()  # names to be asked by; "*": any
     root_path: str = ""  # under which a proxy serves it, such as /jq
@@ -189,7 +189,7 @@ class Server:
         )  # fmt: skip
         self.webhooks = Webhooks(engine, waiting, master=name, egress=egress, meters=meters)
         self.master = Master(
-            engine, waiting, ended, self.dispatch,
+            engine, waiting, ended,
             keyring=keyring, proxies=options.proxies, session_idle_s=options.session_idle_s,
             meters=meters, metrics_queues=options.metrics_queues,
             redis=without_password(self.redis_url), environment=options.environment, color=options.environment_color,
@@ -307,8 +307,7 @@ def run(options: ServeOptions) -> int:
     # Commands keep this quiet, as they say themselves what went wrong; a server's log is the place for it.
     logging.getLogger("jqmaster.http").setLevel(logging.NOTSET)
     if options.access_log:
-        for logger in (logs.request_log, logs.delivery_log):
-            logger.setLevel(logging.INFO)
+        logs.request_log.setLevel(logging.INFO)
     most_files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     with contextlib.suppress(ValueError, OSError):  # some systems say more than they give
         resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))

@@ -88,7 +88,7 @@ class Webhooks(Sender):
         if out_s is None and self.breakers.take(push.receiver, push.address):
             return None
         why = f"{push.receiver} has enough of them, or failed often"
-        return Answer("held", why, (out_s or 0.0) + random.uniform(*AGAIN_S))
+        return Answer("held", why, (out_s or 0) + random.uniform(*AGAIN_S))
 
     async def judge(self, push: Push, response: aiohttp.ClientResponse) -> Answer:
         return answer_of(response.status, response.headers.get("retry-after"), push.attempt)

@@ -1,4 +1,4 @@
-"""One log line for each request and each delivery, with ids."""
+"""One log line for each request, with its id."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from jqmaster.server import logs
 def lines(caplog: pytest.LogCaptureFixture) -> list[logs.Fields]:
     """The lines that are written from now on."""
     caplog.set_level(logging.INFO, "jqmaster.request")
-    caplog.set_level(logging.INFO, "jqmaster.delivery")
     return Lines(caplog)  # type: ignore[return-value]
 
 
