@@ -34,7 +34,6 @@ work = App(name="work", config=Env("JQ_", command=False, show=False))
 class Serve:
     host: Annotated[str, option("address to listen on")] = "127.0.0.1"
     port: Annotated[Port, option("0 for any free one")] = 8400
-    unix: Annotated[str | None, option("listen on this unix socket instead")] = None
     allowed_hosts: Annotated[Names | None, option("more host names to accept; * for any")] = None
     root_path: Annotated[str, option("path under which a proxy serves it: /jq")] = ""
     insecure: Annotated[bool, option("listen to other hosts without keys: anybody may do anything")] = False
