@@ -64,13 +64,13 @@ class JQ(Registry):
 
         `concurrency`: jobs at a time, 8. `delayed`: also what is due later. `raises`: whether to raise.
         """
-        from jqmaster.client.burst import burst
+        from jqmaster.client.worker import burst
 
         return burst(self, queues, **options)
 
     async def aburst(self, queues: Sequence[str] | None = None, **options: Any) -> int:
         """As `burst`."""
-        from jqmaster.client.burst import aburst
+        from jqmaster.client.worker import aburst
 
         return await aburst(self, queues, **options)
 

@@ -132,7 +132,7 @@ class RedisTransport(Transport):
         super().__init__(self._opened.engine)
         self._ended = None if plainly.is_plain() else self._opened.ended()
         if self._ended is not None:
-            self._enqueue = self._opened.enqueuing().enqueue
+            self._enqueue = self._opened.enqueuing().get
 
     async def ended(self, job_id: str, timeout_s: float) -> str:
         if self._ended is not None:
@@ -161,7 +161,7 @@ class RedisTransport(Transport):
         heard = listened(endpoint_of(engine.redis), f"{engine.namespace}:ended", until)
         async with contextlib.aclosing(heard):
             async for message in heard:
-                if message is None:
+                if not message:
                     state = await self._look(job_id)
                 elif message.startswith(job_id.encode() + b" "):
                     state = message.partition(b" ")[2].decode()

@@ -73,7 +73,6 @@ class PlainOperations:
         by: str | Sequence[str] | None = ...,
         concurrency: int | None = ...,
         rate: Spec | None = ...,
-        cost: float | str | None = ...,
         shared: bool | None = ...,
         declared: str | None = ...,
     ) -> Document:
@@ -256,7 +255,7 @@ class PlainOperations:
     ) -> list[Any]:
         """Runs jobs again that failed for good, were cancelled or skipped, or wait for their backoff."""
     def revoke(self, id: str) -> None:
-        """Takes a key of the HTTP API away. It stops working on every server at once."""
+        """Takes a key of the HTTP API away. It stops working on every server within a second."""
     @overload
     def schedule(
         self,

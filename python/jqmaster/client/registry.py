@@ -11,7 +11,7 @@ from typing import Any, TypeVar, Unpack, cast, overload
 
 from jqmaster.client import handle as handles
 from jqmaster.client.calling import MessagePack, Serializer
-from jqmaster.client.declared import Limit, LimitOptions, Match, Schedule, limit_of, schedule_of
+from jqmaster.client.declared import Bring, LimitOptions, Match, limit_of, schedule_of
 from jqmaster.client.flow import FlowMethods
 from jqmaster.client.handle import Handle, batched, unpacked
 from jqmaster.client.link import Link, Target, plain, plain_each, wait_s
@@ -75,8 +75,8 @@ class Registry(FlowMethods):
         self.serializer: Serializer = serializer or MessagePack()
         self.defaults: JobOptions = options.check(defaults)
         self.tasks: dict[str, Task[..., Any]] = {}
-        self.limits: dict[str, Limit] = {}
-        self.recurring: dict[str, Schedule] = {}
+        self.limits: dict[str, Bring] = {}
+        self.recurring: dict[str, Bring] = {}
         self.middlewares: list[Middleware] = []
         self.lifespans: list[Lifespan] = []
         self.state: Any = None
@@ -135,7 +135,7 @@ class Registry(FlowMethods):
         """
 
         def declare(task: AnyTask) -> AnyTask:
-            _add(self.recurring, schedule_of(task, when))
+            _add(self.recurring, "schedule", *schedule_of(self, task, when))
             return task
 
         return declare
@@ -152,7 +152,7 @@ class Registry(FlowMethods):
         Raises TypeError or ValueError for what cannot be."""
         if match is None:
             return lambda it: self.limit(it, **limits)
-        _add(self.limits, limit_of(match, limits))
+        _add(self.limits, "limit", *limit_of(self, match, {**limits}))
         return match
 
     def middleware(self, function: MiddlewareT) -> MiddlewareT:
@@ -320,10 +320,7 @@ class Registry(FlowMethods):
             raise ValueError(f"there is a job {name!r} already; give this one another: @jq.job(name=...)")
         if not callable(function) or isinstance(function, type):
             raise TypeError(f"job {name}: expected a function, got {function!r}")
-        process, retry_on, give_up_on = own.pop("process", None), own.pop("retry_on", None), own.pop("give_up_on", None)
-        task: Task[..., Any] = DefinedTask(
-            self, function, name, own, process=process, retry_on=retry_on, give_up_on=give_up_on
-        )
+        task: Task[..., Any] = DefinedTask(self, function, name, own)
         self.tasks[name] = task
         return task
 
@@ -342,7 +339,7 @@ class Registry(FlowMethods):
         return done
 
 
-def _add(declared: dict[str, Any], new: Limit | Schedule) -> None:
-    if new.id in declared:
-        raise ValueError(f"there is a {new} already; give this one another id")
-    declared[new.id] = new
+def _add(declared: dict[str, Bring], what: str, new_id: str, bring: Bring) -> None:
+    if (name := f"{what} {new_id}") in declared:
+        raise ValueError(f"there is a {name} already; give this one another id")
+    declared[name] = bring

@@ -90,7 +90,6 @@ class CallsByName(Calling):
         by: str | Sequence[str] | None = ...,
         concurrency: int | None = ...,
         rate: Spec | None = ...,
-        cost: float | str | None = ...,
         shared: bool | None = ...,
         declared: str | None = ...,
     ) -> Document:
@@ -277,7 +276,7 @@ class CallsByName(Calling):
     ) -> list[Any]:
         """Runs jobs again that failed for good, were cancelled or skipped, or wait for their backoff."""
     async def revoke(self, id: str) -> None:
-        """Takes a key of the HTTP API away. It stops working on every server at once."""
+        """Takes a key of the HTTP API away. It stops working on every server within a second."""
     @overload
     async def schedule(
         self,

@@ -26,7 +26,7 @@ from jqmaster.server.jsonform import to_msgpack
 from jqmaster.server.keyring import Keyring
 from jqmaster.server.message import JSON
 from jqmaster.server.meters import Meters
-from jqmaster.server.reader import ITEMS, parts_of, unpacked
+from jqmaster.server.reader import item, unpacked
 from jqmaster.server.sender import STOP_TIMEOUT_S, Answer, Push, Sender, failure, retry_after_s
 
 CHANNEL = "push"
@@ -174,7 +174,7 @@ async def read(response: aiohttp.ClientResponse, name: str) -> Answer:
 def outcome(body: bytes, *, is_json: bool) -> Answer:
     """A 200's body; its result or error is cut out, unread. What its fields hold the engine checks."""
     try:
-        spec, content, *follow = parts_of(to_msgpack(body) if is_json else body, ITEMS["Outcome"])
+        spec, content, *follow = item(to_msgpack(body) if is_json else body, "Outcome")
     except HttpError:
         return failure(_NO_OUTCOME)
     fields = unpacked(spec) or {}

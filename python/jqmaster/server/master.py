@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from jqmaster import __version__
-from jqmaster.connection.together import Coalescer
+from jqmaster.connection.together import Together
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import Waiting
@@ -41,10 +41,10 @@ class Master:
     draining: asyncio.Event = field(default_factory=asyncio.Event)
     meters: Meters = field(default_factory=Meters)
     metrics_queues: int = 100
-    enqueuing: Coalescer = field(init=False)
+    enqueuing: Together = field(init=False)
 
     def __post_init__(self) -> None:
-        self.enqueuing = Coalescer(self.engine)
+        self.enqueuing = Together(self.engine, "enqueue")
         self.engine.observe = self.meters.call
 
     def about(self) -> dict[str, str]:

@@ -17,6 +17,7 @@ from typing import Any
 
 import hypercorn.asyncio
 import hypercorn.config
+from redis.exceptions import RedisError
 
 from jqmaster import __version__
 from jqmaster.cluster.opening import Opened
@@ -172,7 +173,7 @@ class Server:
             keyring = await self._keys(here.engine)
         except UnsuitableServer as error:
             raise StartError(str(error), EXIT_REDIS) from None
-        except (JQError, ValueError) as error:
+        except (JQError, RedisError, ValueError) as error:
             raise StartError(f"cannot use Redis at {without_password(self.redis_url)}: {error}", EXIT_REDIS) from None
         waiting, ended = here.waiting(), here.ended()
         self._parts.push_async_callback(waiting.stop)
@@ -230,9 +231,8 @@ class Server:
         none."""
         options = self.options
         required = bool(options.proxies.networks) or not (options.is_local or options.insecure)
-        keyring = Keyring(engine, engine.redis, required=required)
-        self._parts.push_async_callback(keyring.stop)
-        await keyring.start()
+        keyring = Keyring(engine, required=required)
+        await keyring.look()
         if keyring.count or options.is_local or options.proxies.networks:
             return keyring
         if not options.insecure:

@@ -136,7 +136,7 @@ class _Exchange:
                 return
             if route is None:
                 raise routes.nowhere(method, self._scope["path"])
-            request.who = admit(master, route.operation, route.path, request)
+            request.who = await admit(master, route.operation, route.path, request)
             # Where keys are asked for, what anybody may send (a key to log in with) is small.
             is_strange = is_closed(master) and request.who is ANYBODY
             body = await self._read(min(self._app.longest, SMALL) if is_strange else self._app.longest)

@@ -18,7 +18,7 @@ from jqmaster.server.http import within
 from jqmaster.server.http_error import HttpError, draining, invalid
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request, seconds
-from jqmaster.server.reader import check, unpacked
+from jqmaster.server.reader import check, map_of
 
 NOTHING: list[Any] = [-1]
 """A pick's reply that holds no job."""
@@ -35,8 +35,7 @@ async def run(
     """Run an operation with the script's own arguments. `wait_s`: how long a pick may wait for a job. Raises JQError,
     403, and 503 for what a server that stops does not begin."""
     name = operation.name
-    found = unpacked(arguments[0]) if arguments and name in _READ else None
-    spec: dict[str, Any] = found if isinstance(found, dict) else {}
+    spec = map_of(arguments[0]) if arguments and name in _READ else {}
     for restricted in operation.restricted.keys() & spec.keys():
         if needed := operation.lacking(request.who.roles, (restricted,)):
             why = f"{name} with {restricted} needs a key with the role {' or '.join(needed)}"
@@ -95,7 +94,7 @@ async def _enqueue(master: Master, arguments: list[bytes]) -> Any:
     in a call."""
     if len(arguments) != 2 or b"depends" in arguments[0]:
         return await master.engine.raw("enqueue", *arguments)
-    return await master.enqueuing.enqueue(*arguments)
+    return await master.enqueuing.get(*arguments)
 
 
 async def _pick(master: Master, arguments: list[bytes], spec: Mapping[str, Any], wait_s: float) -> Any:

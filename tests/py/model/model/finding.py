@@ -3,7 +3,6 @@
 Operations that go on from page to page are run to their end, so here they are one step.
 """
 
-
 from model.common import ENDED, SOME_TEXT, STATES, WAITING, ErrorReply, Refused, expect, same, there
 from model.matcher import decode, matches_job, pack
 from model.part import Part
