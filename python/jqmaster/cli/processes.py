@@ -43,7 +43,7 @@ class Serve:
     proxy_user_header: Annotated[str, option("header with the user's name")] = "x-forwarded-user"
     proxy_roles_header: Annotated[str, option("header with the user's roles; viewer without it")] = "x-forwarded-roles"
     session_idle: Annotated[Span, option("idle time after which web UI logins expire, in s")] = 3600
-    push_to: Annotated[PushTo, option("networks and hosts to push to, * for any; default: private networks")] = None
+    push_to: Annotated[PushTo, option("networks to push to, * for any; default: private networks")] = None
     data_dir: Annotated[Path, option("data directory of its own Redis")] = Path("var")
     max_memory: Annotated[Memory | None, option("MiB its own Redis may use, 0: any; default: half the machine's")] = (
         None

@@ -27,7 +27,7 @@ from jqmaster.server.keyring import Keyring
 from jqmaster.server.message import JSON
 from jqmaster.server.meters import Meters
 from jqmaster.server.reader import item, unpacked
-from jqmaster.server.sender import STOP_TIMEOUT_S, Answer, Push, Sender, failure, retry_after_s
+from jqmaster.server.sender import STOP_TIMEOUT_S, Answer, Push, Sender, failure
 
 CHANNEL = "push"
 BATCH = 100
@@ -35,6 +35,7 @@ BATCH = 100
 LOOK_EVERY_S = 10.0
 LOOK_WITHOUT_S = 1.0  # while workers are left out, of whom no marker tells
 MOST_WITHOUT = 200  # that `assign` takes
+LEAST_RETRY_AFTER_S, MOST_RETRY_AFTER_S = 1.0, 3600.0
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 LEAST_RETRY_AFTER_S, MAX_RETRY_AFTER_S = 1.0, 3600.0
 _OUTCOME_FIELDS = frozenset(
@@ -105,7 +106,7 @@ class Dispatch(Sender):
         return answer
 
     async def judge(self, push: Push, response: aiohttp.ClientResponse) -> Answer:
-        return await read(response, push.name)
+        return await read(response)
 
     async def give_back(self, push: Push, answer: Answer) -> None:
         if answer.outcome not in REFUSED:
@@ -137,7 +138,7 @@ def assigned(parts: list[Any]) -> list[Push]:
         worker, url, secrets, key = (bytes(text).decode(errors="replace") for text in texts)
         job = msgpack.unpackb(document)
         push = Push(
-            id=job["id"], token=job["token"], attempt=job["attempt"], name=job["name"], within_s=job["timeout"],
+            id=job["id"], token=job["token"], within_s=job["timeout"],
             worker=worker, receiver=worker, address=url, url=f"{url.rstrip('/')}/worker-job", key=key,
             secrets=secrets.split(), ids=[f"{job['id']}-{job['token']}-{number}" for number in (0, 1)],
             headers=_HEADERS, body=packform.extend_map(document, {"argument": argument}),
@@ -146,8 +147,8 @@ def assigned(parts: list[Any]) -> list[Push]:
     return pushes
 
 
-async def read(response: aiohttp.ClientResponse, name: str) -> Answer:
-    """What a worker answered that was offered a job of this name. Who registers the address of something inside must
+async def read(response: aiohttp.ClientResponse) -> Answer:
+    """What a worker answered that was offered a job. Who registers the address of something inside must
     not read its answers in the errors of jobs: what is no outcome is not told."""
     match response.status:
         case 200:
@@ -160,7 +161,7 @@ async def read(response: aiohttp.ClientResponse, name: str) -> Answer:
         case 202:
             return Answer("accepted")
         case 400:
-            return failure(f"the worker refused job {name} as bad (400)", should_retry=False)
+            return failure("the worker refused the job as bad (400)", should_retry=False)
         case 401:
             why = "the worker refuses the master's signature (401)"
             return Answer("unreachable", why, trouble=why)
@@ -181,3 +182,10 @@ def outcome(body: bytes, *, is_json: bool) -> Answer:
     if fields.get("type") not in ("success", "failure") or not fields.keys() <= _OUTCOME_FIELDS:
         return failure(_NO_OUTCOME)
     return Answer(fields["type"], spec=fields, blob=content, follow=tuple(follow))
+
+
+def retry_after_s(header: str | None) -> float | None:
+    """`Retry-After` in seconds, within what the engine takes; None if it says none, or a date."""
+    if header is None or not header.isdecimal():
+        return None
+    return min(MOST_RETRY_AFTER_S, max(LEAST_RETRY_AFTER_S, float(header)))
