@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 from collections.abc import Awaitable, Mapping
 from typing import Any
 
@@ -24,11 +23,10 @@ from jqmaster.server.reader import check, map_of
 NOTHING: list[Any] = [-1]
 """A pick's reply that holds no job."""
 MOST_WAIT_S = 300
-_REGISTERED = re.compile(r"w[0-9a-f]{14}(?:[0-9a-f]{2})?")
 _ACTING = frozenset(one.name for one in operations().values() if any(each.type == "actor" for each in one.arguments))
 # What this server does something behind; whose spec says something to it.
 _FOLLOWED = frozenset(("worker", "grant", "revoke"))
-_READ = _ACTING | {one.name for one in operations().values() if one.restricted or one.room == "worker"}
+_READ = _ACTING | {"finish"} | {one.name for one in operations().values() if one.restricted}
 
 
 async def run(
@@ -55,8 +53,6 @@ async def run(
             reply = await _finish(master, arguments, spec)
         case _:
             reply = await master.engine.raw(name, *arguments)
-    if operation.room == "any" or (operation.room == "worker" and _REGISTERED.fullmatch(spec["worker"])):
-        master.dispatch.poke()
     if name in _FOLLOWED:
         await _follow(master, name, spec)
     return within.leave_out(request.who, operation, reply)

@@ -101,10 +101,9 @@ async def metrics(master: Master, request: Request) -> Reply:
     except (JQError, redis.exceptions.RedisError, OSError) as error:
         log.warning("cannot look at the namespace: %s", error or "it takes too long")
     up = _gauge("up", "Whether Redis could be asked; if not, the namespace's figures are missing.", bool(families))
-    under_way = _gauge("deliveries_under_way", "Deliveries that are not answered yet.", master.dispatch.under_way)
     build = InfoMetricFamily("jq_build", "The version of this master.", {"version": __version__})
     parts = (master.meters.registry, PROCESS_COLLECTOR, PLATFORM_COLLECTOR)
-    families += [build, up, under_way, *(family for part in parts for family in part.collect())]
+    families += [build, up, *(family for part in parts for family in part.collect())]
     # By its name alone: with a version it would answer in types that openapi/master.yaml has not.
     openmetrics = "application/openmetrics-text"
     encode, kind = choose_encoder(openmetrics if openmetrics in (request.header("accept") or "") else "")
