@@ -210,17 +210,16 @@ async def _list(ask: Callable[..., Awaitable[Page]], most: int, **options: Any) 
     return documents
 
 
-@own(
-    "metrics",
-    """Figures for Prometheus.
-@reply metrics
-@errors UNAVAILABLE
-@role viewer
-@http GET /metrics""",
-)
+@own
 async def metrics(master: Master, request: Request) -> Reply:
-    """All figures, in Prometheus' text format or in OpenMetrics. What the master itself has counted is told
-    also when Redis is out of reach."""
+    """Figures for Prometheus.
+
+    @reply metrics
+    @errors UNAVAILABLE
+    @role viewer
+    @http GET /metrics
+    """
+    # In its text format or in OpenMetrics. What the master itself has counted is told also without Redis.
     figures = Figures()
     try:
         async with asyncio.timeout(_MOST_S):

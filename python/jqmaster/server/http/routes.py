@@ -14,7 +14,7 @@ from jqmaster.manifest import contract
 from jqmaster.manifest.contract import Operation
 from jqmaster.manifest.manifest import operations
 from jqmaster.server import jsonform
-from jqmaster.server.http import about, access, following, metrics
+from jqmaster.server.http import access, handlers, metrics
 from jqmaster.server.http.calls import Call
 from jqmaster.server.http.own import Handler
 from jqmaster.server.http.translate import Translation, no_such_job
@@ -29,9 +29,8 @@ _FOR_BROWSERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"
 logger = logging.getLogger("jqmaster.http")
 
 OWN = (
-    access.who, access.log_in, access.log_out, access.create_key, following.enqueue_one, following.get_job,
-    following.poll_job, about.alive, about.health, about.openapi, about.worker_openapi,
-    metrics.metrics,
+    access.session, access.log_in, access.log_out, access.create_key, handlers.enqueue_one, handlers.job,
+    handlers.poll_job, handlers.alive, handlers.health, handlers.openapi, handlers.worker_openapi, metrics.metrics,
 )  # fmt: skip
 """Requests that are more than one call of a script, or none."""
 
