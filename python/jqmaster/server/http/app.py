@@ -83,7 +83,7 @@ class App:
         self.bounds = RequestBounds()
         self.longest = MAX_CONTENT_LENGTH
         self.pages: Callable[[Any, Receive, Send], Awaitable[None]] = ui.pages(root_path)
-        self._hosts = None if hosts is None else frozenset(hosts)
+        self.hosts = None if hosts is None else frozenset(hosts)
         self._root_path = root_path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -102,14 +102,6 @@ class App:
             await exchange.serve()
         finally:
             self.bounds.bytes -= exchange.counted
-
-    def refuse_foreign(self, request: Request, *, reads: bool) -> None:
-        """Raise 403 for what a page of another site makes a browser send, unless it changes nothing."""
-        if (name := origin.unknown_name(request.headers, self._hosts)) is not None:
-            why = f"this master does not answer to {name!a}: start it with --allowed-hosts for that"
-            raise HttpError(403, "FORBIDDEN", why)
-        if not reads and origin.is_foreign(request.headers):
-            raise HttpError(403, "FORBIDDEN", "cross-origin request refused")
 
 
 class _Exchange:
@@ -130,7 +122,7 @@ class _Exchange:
         master, route, request, method = self._master, self._route, self._request, self._scope["method"]
         try:
             reads = route.reads if route is not None else method in ("GET", "HEAD", "OPTIONS")
-            self._app.refuse_foreign(request, reads=reads)
+            origin.check(request.headers, self._app.hosts, reads=reads)
             if route is None and method in ("GET", "HEAD") and ui.is_page(self._scope["path"]):
                 await self._app.pages(self._scope, self._receive, self._pass_on)
                 return
