@@ -73,11 +73,6 @@ def draining() -> HttpError:
     return HttpError(503, "DRAINING", "this server is stopping; try again, it or another will answer")
 
 
-def internal() -> HttpError:
-    """500, for what can only be a fault of ours."""
-    return HttpError(500, "INTERNAL", "a fault of this server; its log has the details")
-
-
 def from_engine(error: JQError, field: str | None) -> HttpError:
     """What the engine refused or could not do, its path already translated into `field`."""
     status = STATUS.get(error.code, 500)

@@ -22,7 +22,7 @@ from jqmaster.server.http.calls import unless
 from jqmaster.server.http_error import HttpError, busy, draining
 from jqmaster.server.keyring import ANYBODY
 from jqmaster.server.master import Master
-from jqmaster.server.message import Reply, Request
+from jqmaster.server.message import Reply, Request, reply_type
 
 # What the server and its applications give each other (ASGI 3.0).
 Scope = MutableMapping[str, Any]
@@ -119,41 +119,50 @@ class _Exchange:
         self.counted = 0
 
     async def serve(self) -> None:
-        master, route, request, method = self._master, self._route, self._request, self._scope["method"]
+        request = self._request
+        self._kind = reply_type(
+            request.headers.get(b"accept"), request.headers.get(b"content-type"), routes.has_body(request.headers)
+        )
         try:
-            reads = route.reads if route is not None else method in ("GET", "HEAD", "OPTIONS")
-            origin.check(request.headers, self._app.hosts, reads=reads)
-            if route is None and method in ("GET", "HEAD") and ui.is_page(self._scope["path"]):
-                await self._app.pages(self._scope, self._receive, self._pass_on)
+            reply = await self._reply()
+        except HttpError as error:  # before the body was read
+            reply = routes.failure(error, self._kind)
+            if routes.has_body(request.headers):
+                await self._answer_and_close(reply)
                 return
-            if route is None:
-                raise routes.nowhere(method, self._scope["path"])
-            request.who = await admit(master, route.operation, route.path, request)
-            # Where keys are asked for, what anybody may send (a key to log in with) is small.
-            is_strange = is_closed(master) and request.who is ANYBODY
-            body = await self._read(min(self._app.longest, SMALL) if is_strange else self._app.longest)
-        except HttpError as error:
-            reply = routes.refusal(request, error)
-            await (self._answer_and_close if routes.has_body(self._scope["headers"]) else self._answer)(reply)
-            return
+        if reply is not None:
+            await self._answer(reply)
+
+    async def _reply(self) -> Reply | None:
+        """None where the client has left, or a page is the answer. Raises HttpError before the body is read."""
+        master, route, request, method = self._master, self._route, self._request, self._scope["method"]
+        reads = route.reads if route is not None else method in ("GET", "HEAD", "OPTIONS")
+        origin.check(request.headers, self._app.hosts, reads=reads)
+        if route is None and method in ("GET", "HEAD") and ui.is_page(self._scope["path"]):
+            await self._app.pages(self._scope, self._receive, self._pass_on)
+            return None
+        if route is None:
+            raise routes.nowhere(method, self._scope["path"])
+        request.who = await admit(master, route.operation, route.path, request)
+        # Where keys are asked for, what anybody may send (a key to log in with) is small.
+        is_strange = is_closed(master) and request.who is ANYBODY
+        body = await self._read(min(self._app.longest, SMALL) if is_strange else self._app.longest)
         if body is None:
-            return
+            return None
         request.body = body
         self._started = time.perf_counter()  # not how long a client took to send it
-        responding = routes.respond(master, route, request)
+        responding = routes.respond(master, route, request, self._kind)
         if route.may_wait and b"timeout" in (body if "/call" not in route.path else self._scope["query_string"]):
-            reply = await unless(self._receive(), responding)
-        else:
-            reply = await responding
-        if reply is not None:  # or the client has left
-            await self._answer(reply)
+            answer: Reply | None = await unless(self._receive(), responding)
+            return answer
+        return await responding
 
     # -- the body ---------------------------------------------------------------------------------
 
     async def _read(self, longest: int) -> bytes | None:
         """All of it; None when the client left before the end. Raises 408, 413 and 503."""
         headers = self._request.headers
-        if not routes.has_body(headers.items()):
+        if not routes.has_body(headers):
             return await self._read_chunks(longest)
         length = headers.get(b"content-length", b"")
         if length.isdigit() and int(length) > longest:
