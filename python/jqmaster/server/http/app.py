@@ -19,7 +19,7 @@ from jqmaster.server import logs, origin
 from jqmaster.server.http import routes, ui
 from jqmaster.server.http.access import admit, is_closed
 from jqmaster.server.http.calls import unless
-from jqmaster.server.http_error import HttpError, busy, draining
+from jqmaster.server.http_error import HttpError, draining
 from jqmaster.server.keyring import ANYBODY
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request, reply_type
@@ -189,7 +189,7 @@ class _Exchange:
                     raise _too_large(longest)
                 if (more := size - SMALL - self.counted) > 0:
                     if self._bounds.bytes + more > self._bounds.most_bytes:
-                        raise busy("as many bytes of requests as it takes")
+                        raise HttpError(503, "BUSY", "this server has as many bytes of requests as it takes")
                     self._bounds.bytes += more
                     self.counted += more
             if not message.get("more_body", False):
