@@ -54,7 +54,6 @@ _ENDS_MS = (
 _ENDS = (*(repr(end_ms / 1000) for end_ms in _ENDS_MS), "+Inf")
 _GAUGES = {
     "up": ("Whether Redis could be asked; if not, the namespace's figures are missing.",),
-    "deliveries_under_way": ("Deliveries that are not answered yet.",),
     "queues": ("How many queues there are.",),
     "queue_jobs": (
         "Jobs by state; of those that ended, the records kept. Queue * is all the others.", "queue", "state",
@@ -63,15 +62,10 @@ _GAUGES = {
         "Since when the queue's oldest ready job waits, in a paused one and under constraints as well.", "queue",
     ),
     "queue_paused": ("Whether the queue starts no jobs.", "queue"),
-    "queue_max_waiting": ("How many jobs may wait in it, if there is a limit.", "queue"),
     "constraint_running": ("Jobs that run under the constraint, all keys together.", "constraint"),
     "constraint_limit": ("How many may run at once, of each key.", "constraint"),
-    "constraint_rate_limit": ("How many may start in a period, of each key.", "constraint"),
-    "constraint_keys": ("Keys in use.", "constraint"),
     "constraint_held": ("Jobs that it holds, all keys together, as far as they were looked at.", "constraint"),
-    "constraint_full_keys": ("Keys that let nothing start now, with `by`.", "constraint"),
     "schedule_next_timestamp_seconds": ("The next moment, if there is one.", "schedule"),
-    "schedule_last_timestamp_seconds": ("The moment of the last job.", "schedule"),
     "schedule_paused": ("Whether it makes no jobs.", "schedule"),
     "mark_timestamp_seconds": ("When it was made, of the last marks, such as deploys.", "mark"),
     "workers": ("Workers that are registered, or pull and announce themselves, by state.", "state"),
@@ -86,7 +80,6 @@ _GAUGES = {
 _COUNTERS = {
     "jobs": ("What happened in the namespace, whoever did it, since midnight UTC.", "queue", "event"),
     "namespace_jobs": ("What happened since midnight UTC, in all queues together.", "event"),
-    "schedule_jobs": ("Jobs made, ever.", "schedule"),
     "redis_commands": ("Commands Redis carried out.", "command"),
     "redis_command_seconds": ("Time Redis spent on them; fcall and evalsha have all of the engine.", "command"),
 }
@@ -124,15 +117,10 @@ class Figures:
             for day in await engine.stats("day", queue=name, from_ms=now_ms // _DAY_MS * _DAY_MS):
                 self._read_day(name, day)
         for constraint in await _list(engine.constraints, _MOST_LISTED, busiest=0):
-            for name in ("running", "keys", "held"):
-                self.add(f"constraint_{name}", constraint.get(name), constraint["id"])
-            self.add("constraint_limit", constraint.get("concurrency"), constraint["id"])
-            self.add("constraint_rate_limit", (constraint.get("rate") or {}).get("limit"), constraint["id"])
-            self.add("constraint_full_keys", constraint.get("full"), constraint["id"])
+            for name, field in (("running", "running"), ("limit", "concurrency"), ("held", "held")):
+                self.add(f"constraint_{name}", constraint.get(field), constraint["id"])
         for schedule in await _list(engine.schedules, _MOST_LISTED):
-            self.add("schedule_jobs", schedule["made"], schedule["id"])
             self.add("schedule_next_timestamp_seconds", schedule.get("next_ms"), schedule["id"])
-            self.add("schedule_last_timestamp_seconds", schedule.get("last_ms"), schedule["id"])
             self.add("schedule_paused", schedule.get("paused", False), schedule["id"])
         marks = (await engine.marks(count=_MOST_MARKS)).documents
         for text, time_ms in {mark["text"]: mark["time_ms"] for mark in reversed(marks)}.items():
@@ -160,7 +148,6 @@ class Figures:
                 self.add("queue_jobs", count, queue["name"], state)
             self.add("queue_oldest_ready_timestamp_seconds", queue.get("oldest_ready_ms"), queue["name"])
             self.add("queue_paused", queue["paused"], queue["name"])
-            self.add("queue_max_waiting", queue["max_waiting"] or None, queue["name"])
         if len(queues) > len(shown):
             for state in _STATES:
                 others = sum(queue[state] for queue in queues) - sum(queue[state] for queue in shown)
@@ -229,7 +216,6 @@ async def metrics(master: Master, request: Request) -> Reply:
         log.warning("cannot look at the namespace: %s", error or "it takes too long")
         figures = Figures()
         figures.add("up", 0)
-    figures.add("deliveries_under_way", master.dispatch.under_way)
     build = InfoMetricFamily("jq_build", "The version of this master.", {"version": __version__})
     parts = (master.meters.registry, PROCESS_COLLECTOR, PLATFORM_COLLECTOR)
     families: list[Metric] = [build, *figures.families.values(), *(one for part in parts for one in part.collect())]
