@@ -5,6 +5,7 @@ local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local constraintdoc = require "jqlua.limits.constraintdoc"
 local constraints = require "jqlua.limits.constraints"
+local failure_groups = require "jqlua.links.failure_groups"
 local keyrecord = require "jqlua.limits.keyrecord"
 local keys = require "jqlua.base.keys"
 local listed = require "jqlua.workers.listed"
@@ -67,17 +68,14 @@ local MANY = 50
 
 --- A group of failures is new, and grows.
 function M.check_failures(group)
-  local key, now = keys.FAILED .. group, meta.state[meta.NOW_MS]
-  local first, last = call("ZRANGE", key, 0, 0, "WITHSCORES"), call("ZRANGE", key, -1, -1, "WITHSCORES")
-  local since_ms, count = tonumber(first[2]), call("ZCARD", key)
-  if count < FEW or tonumber(last[2]) < now - RECENT_MS or now - since_ms >= NEW_MS then
+  local shown, now = failure_groups.look(group), meta.state[meta.NOW_MS]
+  if not shown or shown.count < FEW or shown.last_ms < now - RECENT_MS or now - shown.first_ms >= NEW_MS then
     return
   end
-  local raw = call("GET", keys.EXTRA .. last[1])
-  local message = check.message((raw and cmsgpack.unpack(raw).m or ""):match("^%s*([^\n]*)"), 120)
-  alerts.add("new_failures", count, { group = group, since_ms = since_ms, is_minor = count < MANY },
-    "New failure %s: %s within %s%s", wording.name(group), wording.count(count, "job"),
-    wording.span(math.max(1000, now - since_ms)), message ~= "" and ". The newest says: " .. message or "")
+  local message = check.message(shown.message:match("^%s*([^\n]*)"), 120)
+  alerts.add("new_failures", shown.count, { group = group, since_ms = shown.first_ms, is_minor = shown.count < MANY },
+    "New failure %s: %s within %s%s", wording.name(group), wording.count(shown.count, "job"),
+    wording.span(math.max(1000, now - shown.first_ms)), message ~= "" and ". The newest says: " .. message or "")
 end
 
 -- What is due is done within this time where anybody sweeps.

@@ -89,7 +89,6 @@ M.WORKER_CHANNEL = NAMESPACE .. ":worker:" -- + worker, shard channel: messages 
 M.API_KEYS = NAMESPACE .. ":api-keys" -- hash: id -> record (module access.apikeys), and shard channel
 M.API_KEY_IDS = NAMESPACE .. ":api-key-ids" -- zset, scores 0: ids in order, for paging
 M.API_KEY_USES = NAMESPACE .. ":api-key-uses" -- hash: id -> when it was used last
-M.BULKS = NAMESPACE .. ":bulks" -- hash: id -> record (module upkeep.bulks)
 M.TRAIL = NAMESPACE .. ":trail" -- zset, scores 0: what operators changed, in order (module access.trail)
 M.WEBHOOKS = NAMESPACE .. ":webhooks" -- string: all of them (module webhooks.registry)
 M.WEBHOOK_SECRETS = NAMESPACE .. ":webhook-secrets" -- hash: id -> what its notifications are signed with

@@ -75,14 +75,12 @@ class JQ(Registry):
         return await aburst(self, queues, **options)
 
     @contextmanager
-    def immediate(self, *, raises: bool = True) -> Iterator[None]:
-        """Within it a job runs at once, in the caller, when it is enqueued; no server is asked.
-
-        `raises`: what a job raises comes out of `enqueue`; else its handle has it.
-        """
+    def immediate(self) -> Iterator[None]:
+        """Within it a job runs at once, in the caller, when it is enqueued; no server is asked. What it raises comes
+        out of `enqueue`."""
         from jqmaster.client.immediate import Memory
 
-        memory = Memory(self, raises=raises)
+        memory = Memory(self)
         with self.connected(self.target, Link(lambda: memory, self.serializer)):
             yield
 

@@ -6,10 +6,9 @@ import asyncio
 import hashlib
 import json
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
-from jqmaster.client.operating import OperatingMethods
 from jqmaster.client.task import ScheduleOptions, Task, When
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine import options, zones
@@ -38,7 +37,7 @@ class Limit(NamedTuple):
     def __str__(self) -> str:
         return f"limit {self.id}"
 
-    async def bring(self, jq: OperatingMethods) -> None:
+    async def bring(self, jq: Any) -> None:
         """Raises what the operation does."""
         declared = _digest(self.match, self.limits)
         await jq.acall("constrain", self.id, self.match, **{"declared": declared, **self.limits})
@@ -54,7 +53,7 @@ class Schedule(NamedTuple):
     def __str__(self) -> str:
         return f"schedule {self.id}"
 
-    async def bring(self, jq: OperatingMethods) -> None:
+    async def bring(self, jq: Any) -> None:
         """Raises what the operation does, and what the serializer raises."""
         when = self.when.copy()  # what is left of it in the end says when
         call = self.task.options(**when.pop("options", {})).call(when.pop("args", ()), when.pop("kwargs", {}))
@@ -64,61 +63,50 @@ class Schedule(NamedTuple):
 
 
 def limit_of(match: Match, limits: LimitOptions) -> Limit:
-    """Raises TypeError or ValueError for one that cannot be."""
+    """Raises TypeError for one that cannot be."""
     own: dict[str, Any] = {**limits}
     limit_id = own.pop("id", None) or (match.name if isinstance(match, Task) else None)
     if isinstance(match, Task):
         match = {"name": match.name}
-    elif callable(match):
-        raise TypeError("expected a task, or a matcher; @jq.limit(...) goes above @jq.job")
-    elif not isinstance(match, Mapping):
-        raise TypeError(f"match is a map of conditions, such as {{'name': 'mail.*'}}, or a task; got {match!r}")
+    if not isinstance(match, Mapping):
+        raise TypeError(f"expected a task (@jq.limit goes above @jq.job), or a map of conditions; got {match!r}")
     if not isinstance(limit_id, str):
         raise TypeError("give the limit an id: jq.limit({...}, id='per-customer', concurrency=5)")
-    known(own, Limits, "option of a limit")
-    return Limit(limit_id, match, cast(Limits, own))
+    return Limit(limit_id, match, cast(Limits, known(own, Limits, "option of a limit")))
 
 
 def schedule_of(task: Any, when: ScheduleOptions) -> Schedule:
     """Raises TypeError or ValueError for one that cannot be. When its moments are the engine judges."""
     if not isinstance(task, Task):
         raise TypeError("@jq.schedule(...) goes above @jq.job")
-    schedule_id = when.pop("id", None) or task.name
-    try:
-        known(when, ScheduleOptions)
-        task.checked(when.get("options", {}))
-        if task.signature is not None:  # values wait until all types are known
-            task.signature.bind(tuple(when.get("args", ())), when.get("kwargs", {}))
-    except (TypeError, ValueError) as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"schedule {schedule_id}: {error}") from error.__cause__
-    return Schedule(schedule_id, task, when)
+    known(when, ScheduleOptions)
+    task.options(**when.get("options", {}))
+    if task.signature is not None:  # values wait until all types are known
+        task.signature.bind(tuple(when.get("args", ())), when.get("kwargs", {}))
+    return Schedule(when.pop("id", None) or task.name, task, when)
 
 
-async def bring(jq: OperatingMethods, declared: Iterable[Limit | Schedule], tried: asyncio.Event) -> None:
-    """Bring all of it, in this order. Sets `tried` when that is done, or the server cannot be reached: it gets the rest
-    later, then. Raises ValueError for what cannot be, such as a cron expression that is none: a program with it must
-    not start as if all were well."""
-    left = list(declared)
-    failures = 0
-    try:
-        while left:
+async def bring(jq: Any, tried: asyncio.Event) -> None:
+    """Bring all that a program declares. Sets `tried` when the server cannot be reached: it gets the rest later, then.
+    Raises ValueError for what cannot be, such as a cron expression that is none: a program with it must not start as if
+    all were well."""
+    declared: list[Limit | Schedule] = [*jq.limits.values(), *jq.recurring.values()]  # a schedule's jobs may be due
+    for item in declared:
+        failures = 0
+        while True:
             try:
-                await left[0].bring(jq)
+                await item.bring(jq)
+                break
             except Unavailable as error:
-                log.log(logging.DEBUG if failures else logging.WARNING, "%s comes later: %s", left[0], error)
+                log.log(logging.DEBUG if failures else logging.WARNING, "%s comes later: %s", item, error)
                 tried.set()
                 await asyncio.sleep(backoff_s(failures))
                 failures += 1
-                continue
             except Exception as error:  # also what a serializer raises: the others are to be brought all the same
                 if isinstance(error, Invalid | TypeError | ValueError) and not tried.is_set():
-                    raise ValueError(f"{left[0]}: {error}") from error
-                log.error("%s is refused: %s", left[0], error)
-            del left[0]
-            failures = 0
-    finally:
-        tried.set()
+                    raise ValueError(f"{item}: {error}") from error
+                log.error("%s is refused: %s", item, error)
+                break
 
 
 def _digest(*declaration: Any) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from jqmaster.client.declared import Limit, Schedule, bring
+from jqmaster.client.declared import bring
 from jqmaster.client.registry import Registry
 from jqmaster.client.task import Task
 from jqmaster.connection.wake import backoff_s, end
@@ -64,13 +64,10 @@ class Runner:
     async def alive(self) -> AsyncIterator[None]:
         """What surrounds a worker: what the program declares, and lifespans; the end of threads and processes."""
         tried = asyncio.Event()
-        declared: list[Limit | Schedule] = [
-            *self._jq.limits.values(),
-            *self._jq.recurring.values(),
-        ]  # a schedule's jobs may be due
         async with AsyncExitStack() as stack:
             stack.callback(self._end)
-            bringing = asyncio.create_task(bring(self._jq, declared, tried), name="declared")
+            bringing = asyncio.create_task(bring(self._jq, tried), name="declared")
+            bringing.add_done_callback(lambda _: tried.set())
             stack.push_async_callback(end, [bringing])
             await tried.wait()
             if bringing.done():

@@ -64,10 +64,6 @@ def _joined(values: list[Any]) -> list[Any]:
     return [job for some in values for job in some]
 
 
-def _columns(values: list[Any]) -> list[int]:
-    return [sum(column) for column in zip(*values, strict=True)]
-
-
 def _recent(values: list[Any]) -> Document:
     return _merged(values, {"span_ms": max, **_TIMES})
 
@@ -111,10 +107,6 @@ LISTINGS: Mapping[str, Listing] = {
     "workers": Listing(
         ["id"], "ids", {"since_ms": min, "running": _joined, "pid": _first}, lambda worker: -(worker["seen_ms"] or 0)
     ),
-    "failures": Listing(
-        ["group"], "group",
-        {"first_ms": min, "counts": _columns, "names": _tallied, "queues": _tallied, "values": _tallied},
-        lambda group: -float(group["last_ms"]),
-    ),
+    "failures": Listing(["group"], "group", {"first_ms": min}, lambda group: -group["last_ms"]),
     "stats": Listing(["queue", "name"], rules=_TIMES),
 }  # fmt: skip

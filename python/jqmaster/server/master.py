@@ -13,7 +13,6 @@ from jqmaster.connection.together import Together
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import Waiting
-from jqmaster.server.bulk import Bulks
 from jqmaster.server.dispatch import Dispatch
 from jqmaster.server.keyring import Keyring
 from jqmaster.server.meters import Meters
@@ -35,7 +34,6 @@ class Master:
     waiting: Waiting
     ended: Ended
     dispatch: Dispatch
-    bulks: Bulks | None = None
     keyring: Keyring | None = None
     """Without one everybody may do everything."""
     proxies: Proxies = NO_PROXIES

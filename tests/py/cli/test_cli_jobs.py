@@ -151,9 +151,9 @@ def test_failures_and_what_can_be_done_with_them(cli_: Cli) -> None:
     for _ in ids:
         work(cli_, "a", fails="Boom: bad luck", group="aiosmtplib.Boom")
     [_, row] = cli_.ok("failures").out.splitlines()
-    assert row.split()[:3] == ["aiosmtplib.Boom", "3", "▁▁▁▁▁▁▁▁▁▁▁█"] and "bad luck" in row
+    assert row.split()[:2] == ["aiosmtplib.Boom", "3"] and "bad luck" in row
     told = cli_.ok("failures", "aiosmtplib.Boom").out
-    assert re.search(r"names +a 3\n", told) and ids[-1] in told
+    assert re.search(r"name +a\n", told) and ids[-1] in told
 
     group = ("--group", "aiosmtplib.Boom")
     assert cli_.ok("retry", *group, "--dry-run").out == "3 jobs fit: 3 error\n"

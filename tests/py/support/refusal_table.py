@@ -186,7 +186,6 @@ BY_HAND: dict[str, dict[str, list[Any]]] = {
     },
     "kick": {"count": [{"count": 1}]},
     "discard": {"cursor": [{"cursor": ""}], "count": [{"count": 1}], "ids": [{"where": {}}, {"ids": None}]},
-    "bulk": {"what": [{"what": None}], "where": [{"where": None}]},
     "queue": {
         "fair.weights.a": [
             {"fair": {"by": "name", "weights": {"b": 1, "a": wrong}}} for wrong in (0, 0.0009, 1001, "1", True, NAN)],
@@ -231,10 +230,7 @@ BY_HAND: dict[str, dict[str, list[Any]]] = {
         "where.match.customer": [{"where": {"match": {"customer": 1}}}],
         "where.match.any[0].name": [{"where": {"match": {"any": [{"name": 5}]}}}],
     },
-    "failures": {
-        "cursor: group": [{"group": "g", "cursor": ""}], "from_ms: steps": [{"steps": None}],
-        "from_ms": [{"from_ms": None}], "to_ms": [{"from_ms": 2}],
-    },
+    "failures": {"cursor: group": [{"group": "g", "cursor": ""}]},
     "tags": {"top: both": [{"top": 1, "cursor": ""}, {"top": 1, "count": 1}]},
     "stats": {field: [{"by": "day", field: 1}] for field in ("count",)} | {"cursor": [{"cursor": "x"}]},
     "forget": {"CONFLICT name": [{"name": "a"}]},

@@ -27,7 +27,7 @@ MOST_WAIT_S = 300
 _REGISTERED = re.compile(r"w[0-9a-f]{14}(?:[0-9a-f]{2})?")
 _ACTING = frozenset(one.name for one in operations().values() if any(each.type == "actor" for each in one.arguments))
 # What this server does something behind; whose spec says something to it.
-_FOLLOWED = frozenset(("worker", "bulk", "grant", "revoke"))
+_FOLLOWED = frozenset(("worker", "grant", "revoke"))
 _READ = _ACTING | {one.name for one in operations().values() if one.restricted or one.room == "worker"}
 
 
@@ -130,8 +130,6 @@ async def _follow(master: Master, operation: str, spec: Mapping[str, Any]) -> No
         case "worker":
             # Of one that was quiet long polls got nothing, and nobody knows that they wait.
             master.waiting.look_again(spec["worker"])
-        case "bulk" if master.bulks is not None:
-            master.bulks.poke()
         case "grant" | "revoke" if master.keyring is not None:
             with contextlib.suppress(JQError):  # it is looked again, and what was asked for is done
                 await master.keyring.look()
