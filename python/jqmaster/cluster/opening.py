@@ -88,12 +88,12 @@ class Opened:
 
     def waiting(self) -> Waiting:
         """Picks that wait."""
-        return self._cluster.partitions.picking if self._cluster else Waiting(self.engine)
+        return self._cluster.picking if self._cluster else Waiting(self.engine)
 
     def enqueuing(self) -> Together:
         """Many who enqueue one job each share calls."""
         parts = [Together(engine, "enqueue") for engine in self._engines]
-        return cast(Together, Enqueuing(self._cluster.partitions.routes, parts)) if self._cluster else parts[0]
+        return cast(Together, Enqueuing(self._cluster.routes, parts)) if self._cluster else parts[0]
 
     def channels(self, name: str) -> list[tuple[Endpoint, str]]:
         """Where to listen to what is said on a channel."""
@@ -112,6 +112,6 @@ class Opened:
     async def close(self) -> None:
         """Close the connections."""
         if self._cluster and not plainly.is_plain():
-            await self._cluster.partitions.picking.stop()
+            await self._cluster.picking.stop()
         for engine in self._engines:
             await engine.redis.aclose()

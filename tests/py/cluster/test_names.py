@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from redis.crc import key_slot
 
+from jqmaster.cluster.cluster import WAYS
 from jqmaster.cluster.names import home_of, is_cluster, number_of, partitions
-from jqmaster.cluster.ways import WAYS
 from jqmaster.manifest.manifest import operations
 
 VECTORS = json.loads((Path(__file__).parents[1] / "data" / "cluster.json").read_text())
