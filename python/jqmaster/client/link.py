@@ -17,7 +17,6 @@ from urllib.parse import quote
 from jqmaster.cluster.opening import Opened
 from jqmaster.connection import plainly
 from jqmaster.connection import url as redis_url
-from jqmaster.connection.endpoint import endpoint_of
 from jqmaster.connection.subscriptions import listened
 from jqmaster.engine.ended import ENDED, glance
 from jqmaster.engine.engine import Operations, pack
@@ -159,7 +158,7 @@ class RedisTransport(Transport):
         if state is None or state in ENDED:
             return state
         engine = self._opened.engine_of(job_id)
-        heard = listened(endpoint_of(engine.redis), f"{engine.namespace}:ended", until)
+        heard = listened(engine.redis, f"{engine.namespace}:ended", until)
         async with contextlib.aclosing(heard):
             async for message in heard:
                 if not message:

@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 import redis.asyncio as redis_asyncio
 import redis.exceptions
 
-from jqmaster.connection.endpoint import endpoint_of
 from jqmaster.connection.subscriptions import listened
 from jqmaster.connection.wake import backoff_s, end
 from jqmaster.engine import secret
@@ -182,7 +181,7 @@ class Keyring:
         return key if key is not None and time.time() * 1000 < key.expires_ms else None
 
     async def _follow(self) -> None:
-        changes = listened(endpoint_of(self._redis), self._channel, quiet_s=LOOK_EVERY_S)
+        changes = listened(self._redis, self._channel, quiet_s=LOOK_EVERY_S)
         async with contextlib.aclosing(changes):
             async for _ in changes:
                 for failures in itertools.count():
