@@ -45,11 +45,8 @@ class All:
         await asyncio.gather(*(part.stop(*within) for part in self._parts))
 
     async def wait(self, job_id: bytes, timeout_s: float) -> str | None:
-        state: str | None = await self._part(job_id).wait(job_id, timeout_s)
+        state: str | None = await self._parts[number_of(job_id, len(self._parts))].wait(job_id, timeout_s)
         return state
-
-    def _part(self, job_id: str | bytes) -> Any:
-        return self._parts[number_of(job_id, len(self._parts))]
 
 
 class Enqueuing:
