@@ -16,7 +16,6 @@ from urllib.parse import quote
 
 from jqmaster.cluster.opening import Opened
 from jqmaster.connection import plainly
-from jqmaster.connection.endpoint import endpoint_of
 from jqmaster.connection.subscriptions import listened
 from jqmaster.engine.ended import ENDED, glance
 from jqmaster.engine.engine import Operations, pack
@@ -90,7 +89,8 @@ class Transport:
 
     async def enqueue(self, jobs: Sequence[NewJob], request: str | None) -> list[Enqueued]:
         """Up to 1000 jobs: all or none."""
-        if len(jobs) > 1 or request is not None:
+        # A number in `depends` is a place in a call, which others may share.
+        if len(jobs) > 1 or request is not None or "depends" in jobs[0][0]:
             return await self.engine.enqueue(jobs, request=request)
         [(spec, argument)] = jobs
         job_id, created = await self._enqueue(pack(spec, "jobs[0]"), argument)
@@ -142,7 +142,7 @@ class RedisTransport(Transport):
         if state is None or state in ENDED:
             return state
         engine = self._opened.engine_of(job_id)
-        heard = listened(endpoint_of(engine.redis), f"{engine.namespace}:ended", until)
+        heard = listened(engine.redis, f"{engine.namespace}:ended", until)
         async with contextlib.aclosing(heard):
             async for message in heard:
                 if not message:
