@@ -142,7 +142,6 @@ function M.new_secret()
   return check.from_hex(digest:sub(1, 16))
 end
 
----@kept
 -- The last secret and second whose digest was computed, and the digest.
 local known_digest = { false, false, "" }
 

@@ -1,18 +1,16 @@
 -- Which server this is. The last ids issued may be lost in a failover; the new server must not issue them again, even
 -- if its clock is behind or the old one still runs.
 local keys = require "jqlua.base.keys"
-local memory = require "jqlua.base.memory"
 
 local M = {}
 
----@kept
 local known = { false }
 
 --- The address of the server's Lua state: it differs from process to process and costs nothing. run_id would do as
 --- well, but reading it costs a fifth of starting a job, and not every user may.
 ---@return string address
 function M.address()
-  if not memory.LASTS then
+  if not LASTS then
     return tostring(redis.call)
   end
   known[1] = known[1] or tostring(redis.call)
@@ -22,7 +20,7 @@ end
 --- Functions and scripts run in separate Lua states, so each has its own key.
 ---@return string key of the address at which ids were given last
 function M.key()
-  return memory.LASTS and keys.AT_FUNCTIONS or keys.AT_SCRIPTS
+  return LASTS and keys.AT_FUNCTIONS or keys.AT_SCRIPTS
 end
 
 ---@return string? run_id nil if the user may not read it

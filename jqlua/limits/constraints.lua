@@ -146,7 +146,6 @@ function M.entry(definition, facts, job)
   return entry
 end
 
----@kept
 -- Definitions that may match, by the bytes that are stored for a queue and a name; with the version of the set.
 local known = {}
 

@@ -26,8 +26,8 @@ FLOORS: dict[str, dict[str, int]] = {
         "cluster": 1060,
         "engine": 3010,
         "connection": 1840,
-        "bundle": 810,
-        "manifest": 870,
+        "bundle": 595,
+        "manifest": 840,
         "errors": 210,
     },
 }
