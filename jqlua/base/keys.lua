@@ -14,7 +14,6 @@ M.OUTCOME = NAMESPACE .. ":o:" -- + id, string: kept result, or error of the las
 M.EXTRA = NAMESPACE .. ":x:" -- + id, string: rarely needed facts of a job
 M.SET = NAMESPACE .. ":" -- + letter + ":" + queue, zset: the jobs of a queue in a state (module job.states)
 M.EXPIRING = NAMESPACE .. ":y:" -- + queue, zset: jobs that end unless they start by then
----@kept
 M.OF_QUEUES = {} -- queue -> its keys that were needed (module queue.queues)
 M.QUEUE = NAMESPACE .. ":queue:" -- + queue, string: its record (module queue.queues)
 M.QUEUE_NAMES = NAMESPACE .. ":queue-names" -- zset, scores 0: names in order, for paging
@@ -23,6 +22,7 @@ M.PATTERNS = NAMESPACE .. ":patterns" -- hash: pattern -> how far its index is b
 M.PATTERN_USE = NAMESPACE .. ":pattern-use" -- zset: patterns by when they were last used, to an hour
 M.HEADS = NAMESPACE .. ":heads:" -- + pattern, zset: queues by a lower bound of their best job
 M.DUE = NAMESPACE .. ":due" -- zset: everything that waits for the clock (module base.due)
+M.RESPITE = NAMESPACE .. ":respite" -- string: when leases were last found long over (module schedules.sweep)
 M.SLEEPERS = NAMESPACE .. ":sleepers" -- hash: channel -> queues its sleepers want; names of jobs
 -- that they do not take
 M.ASLEEP = NAMESPACE .. ":asleep:" -- + channel, zset: who sleeps, until when
@@ -68,7 +68,6 @@ M.WAITS_FOR = NAMESPACE .. ":waits-for:" -- + id, zset, scores 0: jobs it still 
 M.DEPENDENTS = NAMESPACE .. ":dependents:" -- + id, zset, scores 0: jobs that wait for it
 M.READERS = NAMESPACE .. ":readers:" -- + id, zset, scores 0: jobs that depend on it and have not ended
 M.TAGGED = NAMESPACE .. ":tagged:" -- + tag, zset, scores 0: jobs that have it
-M.TAGS = NAMESPACE .. ":tags" -- zset: tags by how many jobs have them
 M.TAG_NAMES = NAMESPACE .. ":tag-names" -- zset, scores 0: tags in order, for paging
 M.FAILED = NAMESPACE .. ":failed:" -- + group, zset: its jobs that failed for good, by when
 M.FAILED_GROUPS = NAMESPACE .. ":failed-groups" -- zset, scores 0: groups in order, for paging

@@ -195,7 +195,7 @@ local function read_condition(reader, kind, path, value, place, add)
   end
 end
 
----@param add fun(node: table, is_costly: boolean)
+---@param add fun(node: table)
 local function read_leaf(reader, key, value, place, add)
   reader.conditions = reader.conditions + 1
   refuse_beyond(reader, "", reader.conditions, MOST_CONDITIONS, "conditions")
@@ -207,25 +207,22 @@ local function read_leaf(reader, key, value, place, add)
     path, kind = #segments == 1 and segments[1] or segments, matcher.ARGUMENT
   end
   check.refuse(not kind and check.unknown(reader.path .. place, key, SUBJECTS))
-  read_condition(reader, kind, path, value, place .. "." .. shown_key(key), function(node)
-    add(node, kind == matcher.ARGUMENT)
-  end)
+  read_condition(reader, kind, path, value, place .. "." .. shown_key(key), add)
 end
 
 -- Reading matchers ---------------------------------------------------------------------------------------------------
 
 --- Reads a matcher: conditions that must all hold.
 ---@param kind number of the node that it becomes: ALL or NOT
----@return table node those that decode the argument come last
----@return boolean is_costly whether there are such
+---@return table node
 local function read_matcher(reader, map, place, level, kind)
   if not is_map(map) or next(map) == nil then
     refuse(reader, place, "a map of at least one condition", map)
   end
   refuse_beyond(reader, place, level, MOST_LEVELS, "levels of any and not")
-  local nodes, costly = { kind }, {}
-  local function add(node, is_costly)
-    table.insert(is_costly and costly or nodes, node)
+  local nodes = { kind }
+  local function add(node)
+    nodes[#nodes + 1] = node
   end
   each(reader, map, place, function(key, value)
     if key == "not" then
@@ -234,27 +231,23 @@ local function read_matcher(reader, map, place, level, kind)
       if not check.is_list(value, 1, MOST_BRANCHES) then
         refuse(reader, place .. ".any", "a list of 1 to " .. MOST_BRANCHES .. " matchers", value)
       end
-      local any, any_costly = { matcher.ANY }, false
+      local any = { matcher.ANY }
       for j, branch in ipairs(value) do
-        local node, is_costly = read_matcher(reader, branch, place .. ".any[" .. j - 1 .. "]", level + 1, matcher.ALL)
-        any[j + 1], any_costly = node, any_costly or is_costly
+        any[j + 1] = read_matcher(reader, branch, place .. ".any[" .. j - 1 .. "]", level + 1, matcher.ALL)
       end
-      add(any, any_costly)
+      add(any)
     else
       read_leaf(reader, key, value, place, add)
     end
   end)
-  for _, node in ipairs(costly) do
-    nodes[#nodes + 1] = node
-  end
-  return nodes, costly[1] ~= nil
+  return nodes
 end
 
 --- Compiles a matcher that was read with nil to be seen; refuses the call if it is wrong.
 ---@param path string of it in errors
 ---@return table node cmsgpack packs it as it is
 function M.compile_value(value, path)
-  return (read_matcher({ path = path, conditions = 0, operands = 0 }, value, "", 1, matcher.ALL))
+  return read_matcher({ path = path, conditions = 0, operands = 0 }, value, "", 1, matcher.ALL)
 end
 
 --- The same from its bytes.
