@@ -12,7 +12,6 @@
 -- @errors INVALID field
 -- @conflict it runs; cancel it first
 -- @flags  drain
--- @room   any
 -- @once
 -- @role   operator
 -- @over   jobs

@@ -14,7 +14,6 @@
 -- @errors INVALID field
 -- @conflict it does not run
 -- @flags  drain
--- @room   any
 -- @once
 -- @role   operator
 -- @over   jobs

@@ -62,7 +62,7 @@ local function flood_of(queue)
     local path, value, times = unpack(entry)
     if times >= MOST * SAMPLE and common_values.times(before, path, value) <= MOST_BEFORE * size
       and (size > 0 or times < SAMPLE) then -- what all have in common tells nothing without those before
-      local plain = tostring(cmsgpack.unpack(constraintdoc.value_blob(value)))
+      local plain = value:match("^s(.*)") or tostring(cmsgpack.unpack(constraintdoc.value_blob(value)))
       return string.format("%s of the newest have %s %s", alerts.percent(times / SAMPLE), path,
         alerts.name(check.message(plain, 60)))
     end

@@ -14,7 +14,6 @@ M.OUTCOME = NAMESPACE .. ":o:" -- + id, string: kept result, or error of the las
 M.EXTRA = NAMESPACE .. ":x:" -- + id, string: rarely needed facts of a job
 M.SET = NAMESPACE .. ":" -- + letter + ":" + queue, zset: the jobs of a queue in a state (module job.states)
 M.EXPIRING = NAMESPACE .. ":y:" -- + queue, zset: jobs that end unless they start by then
----@kept
 M.OF_QUEUES = {} -- queue -> its keys that were needed (module queue.queues)
 M.QUEUE = NAMESPACE .. ":queue:" -- + queue, string: its record (module queue.queues)
 M.QUEUE_NAMES = NAMESPACE .. ":queue-names" -- zset, scores 0: names in order, for paging
@@ -23,12 +22,12 @@ M.PATTERNS = NAMESPACE .. ":patterns" -- hash: pattern -> how far its index is b
 M.PATTERN_USE = NAMESPACE .. ":pattern-use" -- zset: patterns by when they were last used, to an hour
 M.HEADS = NAMESPACE .. ":heads:" -- + pattern, zset: queues by a lower bound of their best job
 M.DUE = NAMESPACE .. ":due" -- zset: everything that waits for the clock (module base.due)
+M.RESPITE = NAMESPACE .. ":respite" -- string: when leases were last found long over (module schedules.sweep)
 M.SLEEPERS = NAMESPACE .. ":sleepers" -- hash: channel -> queues its sleepers want; names of jobs
 -- that they do not take
 M.ASLEEP = NAMESPACE .. ":asleep:" -- + channel, zset: who sleeps, until when
 M.WAKE = NAMESPACE .. ":wake:" -- + channel, zset: the marker that sleepers block on
 M.REQUEST = NAMESPACE .. ":request:" -- + operation + ":" + token, string: what was answered
-M.TURN = NAMESPACE .. ":turn:" -- + digest of a list of queues, counter: round robin
 M.ENDED = NAMESPACE .. ":ended" -- shard channel: ends of watched jobs
 M.WORKER = NAMESPACE .. ":worker-record:" -- + worker id, string: its record (module workers.workers)
 M.WORKER_IDS = NAMESPACE .. ":worker-ids" -- zset, scores 0: ids of all workers in order, for paging

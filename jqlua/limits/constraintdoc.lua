@@ -2,9 +2,9 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
+local check = require "jqlua.base.check"
 local documents = require "jqlua.values.documents"
 local constraints = require "jqlua.limits.constraints"
-local msgpack = require "jqlua.values.msgpack"
 local lane_index = require "jqlua.limits.lane_index"
 local keyrecord = require "jqlua.limits.keyrecord"
 local parking = require "jqlua.limits.parking"
@@ -23,55 +23,19 @@ local CHUNK = 100
 -- Their budget in calls about several constraints.
 local SHARE = 400
 
--- Integers that a double holds exactly.
-local EXACT = 9007199254740992
-local HALF = 4294967296
-
-local function bin(bytes)
-  return struct.pack(">BI4", 0xC6, #bytes) .. bytes
-end
-
---- An integer of up to 64 bits from its decimal digits.
-local function integer(text)
-  local number = tonumber(text)
-  if number > -EXACT and number < EXACT then
-    return pack(number)
-  end
-  local high, low = 0, 0 -- halves of its amount
-  for digit in text:gmatch("%d") do
-    low = low * 10 + tonumber(digit)
-    high, low = high * 10 + math.floor(low / HALF), low % HALF
-  end
-  if number < 0 then
-    high, low = low == 0 and HALF - high or HALF - 1 - high, low == 0 and 0 or HALF - low
-  end
-  return struct.pack(">BI4I4", number < 0 and 0xD3 or 0xCF, high, low)
-end
-
 --- The MessagePack of a value in the form that names a key.
 function M.value_blob(value)
   local kind, rest = value:sub(1, 1), value:sub(2)
   if kind == "n" then
     return "\192"
-  elseif kind == "t" then
-    return "\195"
-  elseif kind == "f" then
-    return "\194"
-  elseif kind == "i" then
-    return integer(rest)
+  elseif kind == "t" or kind == "f" then
+    return pack(kind == "t")
   elseif kind == "d" then
-    local number = rest == "inf" and math.huge or rest == "-inf" and -math.huge or tonumber(rest) or 0 / 0
-    return struct.pack(">Bd", 0xCB, number)
-  elseif kind == "b" then
-    return bin(rest)
-  elseif kind == "x" then
-    return struct.pack(">BI4", 0xC9, #rest - 1) .. rest
-  elseif kind == "m" then
-    return msgpack.is_whole(rest) and rest or bin(rest)
-  elseif kind == "h" then
-    return pack("sha1:" .. rest:sub(2))
+    return pack(rest == "inf" and math.huge or rest == "-inf" and -math.huge or tonumber(rest) or 0 / 0)
   end
-  return pack(rest) -- a text
+  rest = kind == "h" and "sha1:" .. rest:sub(2) or rest
+  -- Who reads text expects UTF-8; other bytes are binary data.
+  return check.message(rest, #rest) == rest and pack(rest) or struct.pack(">BI4", 0xC6, #rest) .. rest
 end
 
 --- The field `by` of a key.

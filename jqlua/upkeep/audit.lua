@@ -11,6 +11,7 @@ local jobs = require "jqlua.job.jobs"
 local job_units = require "jqlua.limits.job_units"
 local members = require "jqlua.queue.members"
 local states = require "jqlua.job.states"
+local sweep = require "jqlua.schedules.sweep"
 local queues = require "jqlua.queue.queues"
 local rank = require "jqlua.base.rank"
 local readers = require "jqlua.links.readers"
@@ -177,7 +178,11 @@ local function check_queue(name)
     local member = queues.due_member(queue, field)
     findings.expect_bound(member, due.at(member) or meta.NONE, queue[field] ~= meta.NONE and queue[field] or nil)
     for _, state in ipairs(letters) do
-      findings.expect_bound("set " .. state .. ":" .. name, queue[field], members.first_score(queue, state))
+      local first_ms = members.first_score(queue, state)
+      if state == states.RUNNING and first_ms then
+        first_ms = math.max(first_ms, (tonumber(call("GET", keys.RESPITE)) or -sweep.RESPITE_MS) + sweep.RESPITE_MS)
+      end
+      findings.expect_bound("set " .. state .. ":" .. name, queue[field], first_ms)
     end
   end
   findings.expect_bound("set y:" .. name, queue[queues.DUE_WAITING], rank.first_score(keys.EXPIRING .. name))

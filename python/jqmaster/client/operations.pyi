@@ -168,7 +168,7 @@ class PlainOperations:
         worker: str,
         queues: str | Sequence[str],
         count: int | None = ...,
-        order: Literal["priority", "ordered", "round_robin"] | None = ...,
+        order: Literal["priority", "ordered"] | None = ...,
         without: Sequence[str] | None = ...,
         request: str | None = ...,
         wait: Spec | None = ...,

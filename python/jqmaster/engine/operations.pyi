@@ -189,7 +189,7 @@ class CallsByName(Calling):
         worker: str,
         queues: str | Sequence[str],
         count: int | None = ...,
-        order: Literal["priority", "ordered", "round_robin"] | None = ...,
+        order: Literal["priority", "ordered"] | None = ...,
         without: Sequence[str] | None = ...,
         request: str | None = ...,
         wait: Spec | None = ...,

@@ -2,7 +2,7 @@
 
 Which worker gets which job is decided in Lua (`assign`), so any number of masters share one namespace and
 none matters. The same loop is the namespace's clock: `assign` does what is due before it chooses, and the
-loop sleeps until the next due moment, a wake marker, or a poke.
+loop sleeps until the next due moment or a wake marker.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from jqmaster.engine import packform
 from jqmaster.engine.calling import new_request
 from jqmaster.engine.engine import Engine, pack
 from jqmaster.engine.packform import MSGPACK
-from jqmaster.server import logs
 from jqmaster.server.egress import Egress
 from jqmaster.server.http.within import check_answer
 from jqmaster.server.http_error import HttpError
@@ -28,13 +27,15 @@ from jqmaster.server.keyring import Keyring
 from jqmaster.server.message import JSON
 from jqmaster.server.meters import Meters
 from jqmaster.server.reader import item, unpacked
-from jqmaster.server.sender import STOP_TIMEOUT_S, Answer, Push, Sender, failure, retry_after_s
+from jqmaster.server.sender import STOP_TIMEOUT_S, Answer, Push, Sender, failure
 
 CHANNEL = "push"
 BATCH = 100
 # The next due moment may be known to one master alone. If that one is killed, another looks after this time.
 LOOK_EVERY_S = 10.0
+LOOK_WITHOUT_S = 1.0  # while workers are left out, of whom no marker tells
 MOST_WITHOUT = 200  # that `assign` takes
+LEAST_RETRY_AFTER_S, MOST_RETRY_AFTER_S = 1.0, 3600.0
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 LEAST_RETRY_AFTER_S, MAX_RETRY_AFTER_S = 1.0, 3600.0
 _OUTCOME_FIELDS = frozenset(
@@ -73,12 +74,6 @@ class Dispatch(Sender):
         self._channel = Channel(engine.redis, f"{engine.namespace}:wake:{CHANNEL}")
         self._request = new_request()
         self._keyring = keyring
-        self._poked = False
-
-    def poke(self) -> None:
-        """Look for deliverable jobs soon. Cheap; pokes that come together cause one look."""
-        self._poked = True
-        self._channel.wake_all()
 
     async def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
         """As `Sender.stop`; others look instead."""
@@ -88,36 +83,30 @@ class Dispatch(Sender):
 
     async def take(self, room: int) -> list[Push]:
         """Have jobs assigned, each counted in the same step, or sleep until there may be some."""
-        self._poked = False
+        out = self.breakers.without()
         spec: dict[str, Any] = {
             "limit": max(1, min(room // 2, BATCH)),  # or one worker could take all the room at once
             "master": self.master, "wait": {"on": CHANNEL, "ms": WINDOW_MS}, "request": self._request,
         }  # fmt: skip
-        if out := self.breakers.without():
+        if out:
             spec["without"] = list(out)[:MOST_WITHOUT]
         next_ms, *parts = await self.engine.raw("assign", pack(spec))
         self._request = new_request()  # only now: what an answer brought that was lost comes again
-        if not parts and next_ms != 0 and not self._poked:
+        if not parts and next_ms != 0:
             self._channel.look_in(next_ms)
-            await self._channel.sleep(LOOK_EVERY_S)
+            await self._channel.sleep(min(LOOK_WITHOUT_S, *out.values()) if out else LOOK_EVERY_S)
         return assigned(parts)
 
     async def send(self, push: Push) -> Answer:
-        """As `Sender.send`; it is counted and logged."""
+        """As `Sender.send`; it is counted."""
         started = time.perf_counter()
-        answer = await super().send(push)
-        seconds = time.perf_counter() - started
-        self.meters.delivery(answer.outcome, seconds)
-        if logs.delivery_log.isEnabledFor(logging.INFO):
-            pairs = {
-                "job": f"{push.id}/{push.attempt}", "name": push.name, "worker": push.worker,
-                "url": push.address, "outcome": answer.outcome, "ms": round(seconds * 1000, 3),
-            }  # fmt: skip
-            logs.delivery_log.info(logs.Fields(pairs))
+        with self.meters.under_way.track_inprogress():
+            answer = await super().send(push)
+        self.meters.delivery(answer.outcome, time.perf_counter() - started)
         return answer
 
     async def judge(self, push: Push, response: aiohttp.ClientResponse) -> Answer:
-        return await read(response, push.name)
+        return await read(response)
 
     async def give_back(self, push: Push, answer: Answer) -> None:
         if answer.outcome not in REFUSED:
@@ -149,7 +138,7 @@ def assigned(parts: list[Any]) -> list[Push]:
         worker, url, secrets, key = (bytes(text).decode(errors="replace") for text in texts)
         job = msgpack.unpackb(document)
         push = Push(
-            id=job["id"], token=job["token"], attempt=job["attempt"], name=job["name"], within_s=job["timeout"],
+            id=job["id"], token=job["token"], within_s=job["timeout"],
             worker=worker, receiver=worker, address=url, url=f"{url.rstrip('/')}/worker-job", key=key,
             secrets=secrets.split(), ids=[f"{job['id']}-{job['token']}-{number}" for number in (0, 1)],
             headers=_HEADERS, body=packform.extend_map(document, {"argument": argument}),
@@ -158,8 +147,8 @@ def assigned(parts: list[Any]) -> list[Push]:
     return pushes
 
 
-async def read(response: aiohttp.ClientResponse, name: str) -> Answer:
-    """What a worker answered that was offered a job of this name. Who registers the address of something inside must
+async def read(response: aiohttp.ClientResponse) -> Answer:
+    """What a worker answered that was offered a job. Who registers the address of something inside must
     not read its answers in the errors of jobs: what is no outcome is not told."""
     match response.status:
         case 200:
@@ -172,7 +161,7 @@ async def read(response: aiohttp.ClientResponse, name: str) -> Answer:
         case 202:
             return Answer("accepted")
         case 400:
-            return failure(f"the worker refused job {name} as bad (400)", should_retry=False)
+            return failure("the worker refused the job as bad (400)", should_retry=False)
         case 401:
             why = "the worker refuses the master's signature (401)"
             return Answer("unreachable", why, trouble=why)
@@ -193,3 +182,10 @@ def outcome(body: bytes, *, is_json: bool) -> Answer:
     if fields.get("type") not in ("success", "failure") or not fields.keys() <= _OUTCOME_FIELDS:
         return failure(_NO_OUTCOME)
     return Answer(fields["type"], spec=fields, blob=content, follow=tuple(follow))
+
+
+def retry_after_s(header: str | None) -> float | None:
+    """`Retry-After` in seconds, within what the engine takes; None if it says none, or a date."""
+    if header is None or not header.isdecimal():
+        return None
+    return min(MOST_RETRY_AFTER_S, max(LEAST_RETRY_AFTER_S, float(header)))

@@ -25,6 +25,8 @@ class Meters:
         self._calls = self._histogram("script", text, FAST, "script", "code")
         text = "Time until a worker answered an offer, by what came of it."
         self._deliveries = self._histogram("delivery", text, SLOW, "outcome")
+        text = "Deliveries that are not answered yet."
+        self.under_way = Gauge("jq_deliveries_under_way", text, registry=self.registry)
         text = "Workers, and receivers of webhooks, that are sent nothing for a while."
         Gauge("jq_breakers_open", text, registry=self.registry).set_function(lambda: len(self.breakers))
 
