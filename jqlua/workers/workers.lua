@@ -261,8 +261,10 @@ function M.refuse_name(id, record, name)
   M.save(id, record)
 end
 
--- Listed workers: those that pull and announce themselves, and for an hour those that died, registered or not. The list
--- is for people; nothing depends on it. It is bounded by age and by number. -------------------------------------------
+-- Listed workers ------------------------------------------------------------------------------------------------------
+
+-- Those that pull and announce themselves, and for an hour those that died, registered or not. The list is for people;
+-- nothing depends on it. It is bounded by age and by number.
 
 -- A worker that was silent for so long is gone: three times the interval of the library's workers.
 local SILENT_MS = 180000
