@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 import os
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
@@ -70,14 +69,6 @@ class Target:
     def transport(self) -> Transport:
         """A way there, for plain calls in one, else for the loop that runs. Raises ValueError, OSError."""
         return RedisTransport(self) if self.is_redis else HttpTransport(self)
-
-
-def wait_s(wait: float | None) -> float:
-    """How long a call may take, also by the variable `JQ_WAIT`. Raises ValueError."""
-    seconds = float(os.environ.get("JQ_WAIT") or Target.wait_s if wait is None else wait)
-    if not 0 < seconds < math.inf:
-        raise ValueError(f"wait: expected seconds, more than 0, got {seconds:g}")
-    return seconds
 
 
 class Transport:
@@ -251,10 +242,9 @@ def plain_each(method: Callable[P, AsyncIterator[T]]) -> Callable[P, Iterator[T]
     return _named(call, method)
 
 
-def _named(call: T, method: Callable[..., Any]) -> T:
-    for attribute in ("__name__", "__qualname__"):
-        before, dot, name = getattr(method, attribute).rpartition(".")
-        setattr(call, attribute, before + dot + name.removeprefix("a"))
+def _named(call: Callable[P, T], method: Callable[..., Any]) -> Callable[P, T]:
+    call.__name__ = method.__name__[1:]
+    call.__qualname__ = method.__qualname__.removesuffix(method.__name__) + call.__name__
     return call
 
 

@@ -1,4 +1,4 @@
-"""Fan out and in: chains, groups and chords; jobs that run again when others have ended."""
+"""Fan out and in: chains and groups; jobs that run again when others have ended."""
 
 from __future__ import annotations
 
@@ -109,26 +109,26 @@ def test_a_chain_tells_what_failed_first(jq: JQ) -> None:
 
 def test_a_flow_is_cancelled_as_a_whole(jq: JQ) -> None:
     does = Functions(jq)
-    chord = jq.chord([does.add.job(1, 1), does.add.job(2, 2)], does.total.job(), failed=does.tell.job("failed"))
-    assert chord.cancel() == 4
-    assert chord.progress() == {"cancelled": 3}
-    assert chord.cancel() == 0
+    chain = jq.chain([does.add.job(1, 1), does.add.job(2, 2)], does.total.job(), failed=does.tell.job("failed"))
+    assert chain.cancel() == 4
+    assert chain.progress() == {"cancelled": 3}
+    assert chain.cancel() == 0
     jq.burst()
     assert does.told == []
     with pytest.raises(JobCancelled):
-        chord.result(timeout=60)
+        chain.result(timeout=60)
 
 
 def test_all_is_enqueued_or_nothing(jq: JQ) -> None:
     does = Functions(jq)
     with pytest.raises(Invalid, match=r"jobs\[1\]"):
-        jq.chord([does.add.job(1, 1), does.add.options(queue="*").job(2, 2)], does.total.job())
+        jq.chain([does.add.job(1, 1), does.add.options(queue="*").job(2, 2)], does.total.job())
     one = does.add.job(1, 1)
     for steps in ([[one] * 10_050, does.total.job()], [one] * 10_051, [[one] * 500, [one] * 500, does.total.job()]):
         with pytest.raises(ValueError, match=r"at most 10,050 jobs, which depend on 100,000 others"):
             jq.chain(*steps)
     assert [one for one in jq.each("queues") if one["queued"]] == []
-    assert jq.chord([does.add.job(1, 1)] * 99, does.total.job(), failed=does.tell.job("failed")).cancel() == 101
+    assert jq.chain([does.add.job(1, 1)] * 99, does.total.job(), failed=does.tell.job("failed")).cancel() == 101
     calls = [does.add.job(n, n) for n in range(2)]
     first, again = (jq.group(calls, request="the same") for _ in range(2))
     assert first.jobs == again.jobs
@@ -138,13 +138,13 @@ def test_a_flow_of_very_many(jq: JQ) -> None:
     does = Functions(jq)
     calls = [does.add.job(n, 0) for n in range(2500)]
     first, again = (
-        jq.chord(calls, does.total.job(), failed=does.tell.job("failed"), request="the same") for _ in range(2)
+        jq.chain(calls, does.total.job(), failed=does.tell.job("failed"), request="the same") for _ in range(2)
     )
     assert [one.id for one in (*first.jobs, *first.callbacks)] == [one.id for one in (*again.jobs, *again.callbacks)]
     with working(jq, concurrency=100):
         assert first.result(timeout=300) == sum(range(2500))
     assert (first.progress(), first.callbacks[0].join(timeout=60)) == ({"done": 2501}, "skipped")
-    assert jq.chord(calls, does.total.job(), failed=does.tell.job("failed")).cancel() == 2502
+    assert jq.chain(calls, does.total.job(), failed=does.tell.job("failed")).cancel() == 2502
 
 
 # -- a job that runs again when others have ended ----------------------------------------------------------------
