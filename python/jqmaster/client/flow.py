@@ -27,8 +27,8 @@ MOST_LINKS = 100_000  # what they depend on, all together
 class Flow(Generic[R_co]):
     """What `chain` and `group` have enqueued. `await flow` is `await flow.aresult()`.
 
-    `jobs`: handles of its jobs, in order; `callbacks`: of those for when it is done, or one failed, which count
-    for neither its result nor its progress. Every method has an async twin with an `a` before its name.
+    `jobs`: handles of its jobs, in order; `callbacks`: that of `failed`, which counts for neither its result nor its
+    progress. Every method has an async twin with an `a` before its name.
     """
 
     jobs: list[Handle[Any]]
@@ -94,26 +94,23 @@ class FlowMethods:
         none, more in batches of which the last has the end: a repeat with the same `request` completes what was
         broken off. Raises ValueError for more jobs, or where they depend on more than 100,000 all together.
         """
-        return await self._flow(steps, None, failed, request, is_list=False)
+        return await self._flow(steps, failed, request, is_list=False)
 
     async def agroup(
         self,
         calls: Iterable[Call[R]],
         *,
-        done: Call[Any] | None = None,
         failed: Call[Any] | None = None,
         request: str | None = None,
     ) -> Flow[list[R]]:
-        """Enqueue calls that run side by side; their results in order are that of the flow. `done`: a call for when
-        all are done; it finds the results. All else as of `chain`."""
-        return await self._flow([calls], done, failed, request, is_list=True)
+        """Enqueue calls that run side by side; their results in order are that of the flow. All else as of `chain`."""
+        return await self._flow([calls], failed, request, is_list=True)
 
     chain, group = plain(achain), plain(agroup)
 
     async def _flow(
-        self, steps: Sequence[Step], done: Call[Any] | None, failed: Call[Any] | None, request: str | None, *,
-        is_list: bool,
-    ) -> Flow[Any]:  # fmt: skip
+        self, steps: Sequence[Step], failed: Call[Any] | None, request: str | None, *, is_list: bool
+    ) -> Flow[Any]:
         copies: dict[Call[Any], Call[Any]] = {}
         jobs: list[Call[Any]] = []
         level: list[Call[Any]] = []
@@ -126,9 +123,8 @@ class FlowMethods:
                 raise ValueError(f"expected a flow of at most {most}")
             level = [_after(level, call, copies) for call in calls] or level
             jobs += level if calls else []
-        callbacks = [] if done is None else [_after(level, done, copies)]
-        if failed is not None and (jobs or callbacks):  # of nothing none can fail
-            callbacks.append(_after([*jobs, *callbacks], failed, copies, if_failed="only"))
+        # Of nothing none can fail.
+        callbacks = [_after(jobs, failed, copies, if_failed="only")] if failed is not None and jobs else []
         made = await self.aenqueue_many([*jobs, *callbacks], request=request)
         ends = made[len(jobs) - len(level) : len(jobs)]
         return Flow(made[: len(jobs)], made[len(jobs) :], self, ends, is_list)

@@ -76,8 +76,8 @@ class NoResult(LookupError):
         self.reason = reason
 
     def __str__(self) -> str:
-        kept = {"none": "it keeps none (keep_result)", "expired": "it was read, or its time is over"}
-        return f"job {self.job_id} is done, and has no result: {kept[self.reason]}"
+        why = "it keeps none (keep_result)" if self.reason == "none" else "it was read, or its time is over"
+        return f"job {self.job_id} is done, and has no result: {why}"
 
 
 @dataclass(slots=True, unsafe_hash=True)

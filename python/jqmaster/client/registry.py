@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar, Unpack, cast, overload
 
@@ -101,10 +102,11 @@ class Registry(FlowMethods):
             self.target, self.link = target, Link(target.transport, self.serializer)
 
     @contextmanager
-    def connected(self, target: Target, link: Link | None = None) -> Iterator[None]:
-        """Be so within the context; `link`: by this one."""
+    def using(self, url: str, namespace: str | None = None, link: Link | None = None) -> Iterator[None]:
+        """Within it the object is that of another server: for tests. `link`: the way there."""
         before = self.target, self.link
-        self.target, self.link = target, link or Link(target.transport, self.serializer)
+        self.target = replace(self.target, url=url, namespace=namespace)
+        self.link = link or Link(self.target.transport, self.serializer)
         try:
             yield
         finally:
@@ -279,7 +281,7 @@ class Registry(FlowMethods):
                 reply = step._replace(changed=reply.changed + step.changed)
         return unpacked(reply, self.link.serializer)
 
-    async def aeach(self, operation: str, /, *arguments: Any, **named: Any) -> AsyncIterator[Any]:
+    async def aeach(self, operation: str, /, *arguments: Any, **named: Any) -> AsyncGenerator[Any, None]:
         """All that an operation lists, page after page: `jq.each("queues")`, `jq.each("tags")`."""
         if "count" in {argument.name for argument in contract_of(operation).arguments}:
             named.setdefault("count", PAGE)
@@ -291,7 +293,7 @@ class Registry(FlowMethods):
                 return
             named["cursor"] = reply.cursor
 
-    def ajobs(self, *, newest: bool = False, brief: bool = False, **where: Unpack[Where]) -> AsyncIterator[Document]:
+    def ajobs(self, *, newest: bool = False, brief: bool = False, **where: Unpack[Where]) -> AsyncGenerator[Any, None]:
         """All jobs that match. `brief`: without argument, result and error. `newest`: the order within a state
         (a tag, a group) is turned round."""
         conditions = given(**known(where, Where, "condition"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, ParamSpec, Protocol, Self, TypedDict, TypeVar, Unpack, cast, overload
 
 from jqmaster.client import calling
@@ -40,14 +40,14 @@ class TaskOptions(JobOptions, total=False):
     """These never do."""
 
 
-@dataclass(slots=True, eq=False, repr=False)
+@dataclass(slots=True, eq=False)
 class Call(NewCall, Generic[R_co]):
     """A call that is not enqueued yet: for `JQ.enqueue_many`, `FollowUp` and `depends`. Two are two jobs, also with
     the same arguments."""
 
     task: Task[..., Any]
-    argument: bytes
-    options: JobOptions
+    argument: bytes = field(repr=False)
+    options: JobOptions = field(repr=False)
 
     def spec(self) -> dict[str, Any]:
         """Its spec; `depends` still as it was given."""
@@ -58,9 +58,6 @@ class Call(NewCall, Generic[R_co]):
         if "depends" in spec:
             spec["depends"] = [_reference(dependency, siblings) for dependency in spec["depends"]]
         return NewJob(spec, self.argument)
-
-    def __repr__(self) -> str:
-        return f"<call of {self.task.name}>"
 
 
 def calls_of(calls: Any) -> list[Call[Any]]:

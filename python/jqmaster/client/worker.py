@@ -15,6 +15,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from jqmaster import __version__
 from jqmaster.client.handle import batched
 from jqmaster.client.immediate import Memory
 from jqmaster.client.registry import Registry
@@ -188,8 +189,6 @@ class AppWorker:
             return 1, False
 
     def _source(self) -> EngineSource:
-        from jqmaster import __version__
-
         about = {
             "max_jobs": self.concurrency,
             "host": socket.gethostname() or None,

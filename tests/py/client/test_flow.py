@@ -38,28 +38,26 @@ class Functions:
 
 def test_a_group_has_the_results_of_all(jq: JQ) -> None:
     does = Functions(jq)
-    group = jq.group(
-        (does.add.job(n, 1) for n in range(3)), done=does.tell.job("done"), failed=does.tell.job("one failed")
-    )
+    group = jq.group((does.add.job(n, 1) for n in range(3)), failed=does.tell.job("one failed"))
     assert group.progress() == {"queued": 3}
     jq.burst(concurrency=1)
     assert group.result(timeout=60) == [1, 2, 3]
     assert group.progress() == {"done": 3}
-    assert does.told == [("done", ["1", "2", "3"])]
-    _, failed = group.callbacks
-    assert [one.join(timeout=60) for one in group.callbacks] == ["done", "skipped"]
+    assert does.told == []
+    [failed] = group.callbacks
+    assert failed.join(timeout=60) == "skipped"
     assert failed.document()["attempt"] == 0
     with pytest.raises(JobCancelled, match=f"job {failed.id} was not needed") as caught:
         failed.result(timeout=60)
     assert type(caught.value) is JobSkipped
     [queue] = [one for one in jq.each("queues") if one["name"] == "tell"]
-    assert (queue["done"], queue["cancelled"], queue["skipped"]) == (1, 0, 1)
+    assert (queue["done"], queue["cancelled"], queue["skipped"]) == (0, 0, 1)
 
 
 def test_one_that_fails_is_told_once_all_have_ended(jq: JQ) -> None:
     does = Functions(jq)
     parts = [does.add.job(1, 1), does.fail.job("broken"), does.add.options(delay=3).job(2, 2)]
-    group = jq.group(parts, done=does.tell.job("done"), failed=does.tell.job("one failed"))
+    group = jq.group(parts, failed=does.tell.job("one failed"))
     jq.burst(raises=False)
     assert does.told == []
     jq.burst(raises=False, delayed=True)
