@@ -15,7 +15,6 @@ from urllib.parse import quote
 
 from jqmaster.cluster.opening import Opened
 from jqmaster.connection import plainly
-from jqmaster.connection.endpoint import endpoint_of
 from jqmaster.connection.subscriptions import listened
 from jqmaster.engine.ended import ENDED, glance
 from jqmaster.engine.engine import Operations, pack
@@ -81,7 +80,8 @@ class Transport:
 
     async def enqueue(self, jobs: Sequence[NewJob], request: str | None) -> list[Enqueued]:
         """Up to 1000 jobs: all or none."""
-        if len(jobs) > 1 or request is not None:
+        # A number in `depends` is a place in a call, which others may share.
+        if len(jobs) > 1 or request is not None or "depends" in jobs[0][0]:
             return await self.engine.enqueue(jobs, request=request)
         [(spec, argument)] = jobs
         job_id, created = await self._enqueue(pack(spec, "jobs[0]"), argument)
@@ -107,7 +107,7 @@ class RedisTransport(Transport):
         super().__init__(self._opened.engine)
         self._ended = None if plainly.is_plain() else self._opened.ended()
         if self._ended is not None:
-            self._enqueue = self._opened.enqueuing().enqueue
+            self._enqueue = self._opened.enqueuing().get
 
     async def ended(self, job_id: str, timeout_s: float) -> str:
         if self._ended is not None:
@@ -131,10 +131,10 @@ class RedisTransport(Transport):
         if state is None or state in ENDED:
             return state
         engine = self._opened.engine_of(job_id)
-        heard = listened(endpoint_of(engine.redis), f"{engine.namespace}:ended", until)
+        heard = listened(engine.redis, f"{engine.namespace}:ended", until)
         async with contextlib.aclosing(heard):
             async for message in heard:
-                if message is None:
+                if not message:
                     state = await self._look(job_id)
                 elif message.startswith(job_id.encode() + b" "):
                     state = message.partition(b" ")[2].decode()

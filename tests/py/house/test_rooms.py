@@ -19,15 +19,15 @@ PACKAGE = ROOT / "python/jqmaster"
 # ones, also for type checkers alone and within functions. The package's `__init__` may know all. With each room the
 # lines that it may have.
 FLOORS: dict[str, dict[str, int]] = {
-    "for people": {"__main__": 20, "cli": 2420, "testing": 140},
+    "for people": {"__main__": 20, "cli": 2400, "testing": 140},
     "for programs": {"client": 2150, "worker": 2310},
-    "the server": {"server": 4500},
+    "the server": {"server": 3920},
     "the engine's hand": {
-        "cluster": 1060,
-        "engine": 2980,
-        "connection": 1840,
-        "bundle": 810,
-        "manifest": 870,
+        "cluster": 950,
+        "engine": 2880,
+        "connection": 1410,
+        "bundle": 600,
+        "manifest": 840,
         "errors": 210,
     },
 }
