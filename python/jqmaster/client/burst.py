@@ -17,9 +17,9 @@ from jqmaster.client.worker import Runner, queues_of
 from jqmaster.engine.engine import Operations
 from jqmaster.engine.options import several
 from jqmaster.engine.replies import Job
+from jqmaster.worker.attempts import Attempts
 from jqmaster.worker.ending import Outcome
 from jqmaster.worker.notes import outside_of_loops
-from jqmaster.worker.slots import Slots
 from jqmaster.worker.sources import EngineSource
 from jqmaster.worker.worker import Worker
 
@@ -58,7 +58,7 @@ async def aburst(
 
     source = _BurstSource(jq, transport.engine, wanted, ("retrying", "scheduled") if delayed else ("retrying",))
     worker = Worker(runner.functions(), source, runner.threads, concurrency=concurrency, on_outcome=on_outcome)
-    source.slots = worker.slots
+    source.attempts = worker.attempts
     try:
         async with runner.alive():
             await worker.run(source.empty)
@@ -87,7 +87,7 @@ def _cause(outcome: Outcome) -> Exception:
 class _BurstSource(EngineSource):
     """A source that waits for no jobs, and says when there are none."""
 
-    slots: Slots
+    attempts: Attempts
 
     def __init__(self, jq: Registry, engine: Operations, queues: Sequence[str], states: Sequence[str]) -> None:
         """`states`: of jobs that are not waited for."""
@@ -99,14 +99,14 @@ class _BurstSource(EngineSource):
     async def fetch(self, count: int) -> list[Job]:
         try:
             while True:
-                was_busy = not self.slots.is_idle  # what ends meanwhile may leave more to run
+                was_busy = not self.attempts.is_idle  # what ends meanwhile may leave more to run
                 next_ms, jobs = await self._engine.pick(self.worker, count=count, **self._wish)
                 if jobs or not next_ms:
                     return jobs
                 if was_busy:
                     with contextlib.suppress(TimeoutError):
                         async with asyncio.timeout(LOOK_S):
-                            await self.slots.until(lambda: self.slots.is_idle)
+                            await self.attempts.until(lambda: self.attempts.is_idle)
                 elif not await self._hurry():
                     break
         except Exception as error:

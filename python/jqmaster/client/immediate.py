@@ -12,8 +12,7 @@ from jqmaster.connection import plainly
 from jqmaster.engine.options import NewJob
 from jqmaster.engine.replies import Document, Enqueued, Result, job_of
 from jqmaster.errors import NotFound, Unavailable
-from jqmaster.worker.ending import FollowUp, Move
-from jqmaster.worker.failure import failure_of
+from jqmaster.worker.ending import FollowUp, Move, failure_of
 from jqmaster.worker.notes import Notebook, outside_of_loops
 
 

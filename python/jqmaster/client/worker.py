@@ -26,13 +26,12 @@ from jqmaster.server.signing import new_secret
 from jqmaster.worker.ending import Outcome
 from jqmaster.worker.notes import in_a_loop
 from jqmaster.worker.signals import Signals
-from jqmaster.worker.sources import EngineSource, RedisSource
+from jqmaster.worker.sources import AWAY, EngineSource, HttpSource, RedisSource
 from jqmaster.worker.threads import Threads
-from jqmaster.worker.trouble import AWAY, lasting
-from jqmaster.worker.worker import STOP_TIMEOUT_S, Function, Worker
+from jqmaster.worker.worker import STOP_TIMEOUT_S, Function, Worker, lasting
 
 if TYPE_CHECKING:
-    from jqmaster.worker.process_pool import ProcessPool
+    from jqmaster.worker.processes import ProcessPool
 
 log = logging.getLogger("jqmaster.worker")
 _ANY_ADDRESS = ("", "0.0.0.0", "::")
@@ -82,7 +81,7 @@ class Runner:
         if not task.process:
             return await task.attempt(job, self.threads.run)
         if self._processes is None:
-            from jqmaster.worker.process_pool import ProcessPool
+            from jqmaster.worker.processes import ProcessPool
 
             self._processes = ProcessPool(self.threads, self._most, self._process_jobs)
         assert task.function is not None
@@ -219,8 +218,6 @@ class AppWorker:
         if target.is_redis:
             wish |= {"form": target.form, "recreate": target.recreate}
             return RedisSource(target.url, target.redis_namespace, self.queues, **wish)
-        from jqmaster.worker.http_source import HttpSource
-
         return HttpSource(target.masters, self.queues, key=target.key_of_master(), **wish)
 
     def _note(self, outcome: Outcome, state: str) -> None:
