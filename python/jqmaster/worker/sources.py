@@ -12,8 +12,10 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from redis.asyncio import Redis
+
 from jqmaster.cluster.opening import Opened
-from jqmaster.connection.subscriptions import Subscriptions
+from jqmaster.connection.subscriptions import listened
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine import replies
 from jqmaster.engine.calling import new_request
@@ -32,6 +34,7 @@ Key = tuple[str, str]  # job id, token
 
 POLL_S = 30.0
 TAKE_BACK_S = STOP_TIMEOUT_S = 2.5
+QUIET_S = 60.0  # of its channels: heartbeats find dead connections as well
 MOST_REFUSED = 100  # names that a pick can exclude
 AWAY = (Unavailable, TooFast, Internal)
 PASSES = (*AWAY, Unauthorized, Forbidden)
@@ -181,18 +184,14 @@ class RedisSource(EngineSource):
         self._opened = Opened(url, namespace, form=form, recreate=recreate)
         super().__init__(self._opened.engine, queues, **more)
         self._waiting = self._opened.waiting()
-        self._subscriptions: list[Subscriptions] = []
 
     async def listen(self, on_message: Callable[[], None]) -> None:
-        places = self._opened.channels(f"worker:{self.worker}")
-        self._subscriptions = [subscriptions for subscriptions, _ in places]
         async with asyncio.TaskGroup() as hearing:
-            for place in places:
-                hearing.create_task(_hear(*place, on_message))
+            for engine in self._opened.engines:
+                hearing.create_task(_hear(engine.redis, f"{engine.namespace}:worker:{self.worker}", on_message))
 
     async def stop(self) -> None:
         await super().stop()
-        await asyncio.gather(*(subscriptions.stop() for subscriptions in self._subscriptions))
         await self._waiting.stop()
         await self._opened.close()
 
@@ -217,10 +216,9 @@ class HttpSource(EngineSource):
         return (await self._http.pick_waiting(POLL_S, **spec)).jobs
 
 
-async def _hear(subscriptions: Subscriptions, channel: str, on_message: Callable[[], None]) -> None:
-    async with subscriptions.listen(channel) as messages:
-        while True:
-            await messages.get()
+async def _hear(redis: Redis, channel: str, on_message: Callable[[], None]) -> None:
+    async for message in listened(redis, channel, quiet_s=QUIET_S):
+        if message != b"":
             on_message()
 
 
