@@ -30,7 +30,7 @@ from jqmaster.errors import JQError, UnsuitableServer
 from jqmaster.server import logs
 from jqmaster.server.dispatch import Dispatch
 from jqmaster.server.egress import Egress
-from jqmaster.server.embedded import EmbeddedRedis, EmbeddedRedisError
+from jqmaster.server.embedded import EmbeddedRedisError, embedded_redis
 from jqmaster.server.http import http1
 from jqmaster.server.http.app import App
 from jqmaster.server.keyring import Keyring
@@ -113,7 +113,7 @@ class Server:
         self.app: App
         self.dispatch: Dispatch
         self.webhooks: Webhooks
-        self._embedded: EmbeddedRedis | None = None
+        self._embedded = contextlib.ExitStack()  # an own Redis, if there is one
         self._shutdown = asyncio.Event()
         self._http: asyncio.Task[None] | None = None
         self._socket: socket.socket | None = None
@@ -141,8 +141,7 @@ class Server:
 
     def abandon(self) -> None:
         """For an exit at once: only sees to it that an own Redis does not stay behind."""
-        if self._embedded is not None:
-            self._embedded.stop(1.0)
+        self._embedded.close()
 
     async def failed(self) -> None:
         """Return when the HTTP server has ended without being told to."""
@@ -215,16 +214,12 @@ class Server:
 
     async def _own_redis(self) -> str:
         """Start one; its URL."""
-        self._embedded = EmbeddedRedis(self.options.data_dir, max_memory=self.options.max_memory)
-        self._parts.push_async_callback(self._stop_redis, self._embedded)
+        own = embedded_redis(self.options.data_dir, max_memory=self.options.max_memory)
+        self._parts.push_async_callback(asyncio.to_thread, self._embedded.close)
         try:
-            return await asyncio.to_thread(self._embedded.start)
+            return await asyncio.to_thread(self._embedded.enter_context, own)
         except EmbeddedRedisError as error:
             raise StartError(str(error), EXIT_REDIS) from None
-
-    async def _stop_redis(self, embedded: EmbeddedRedis) -> None:
-        await asyncio.to_thread(embedded.stop, self._left_s(1.0))
-        self._embedded = None
 
     async def _keys(self, engine: Engine) -> Keyring:
         """The namespace's keys. Raises JQError, and StartError where others than this host may ask, and there are
