@@ -74,6 +74,6 @@ local reply, changed = selection.each(selected, takes_running and states.UNENDED
   end
   return states.name(before), true
 end)
-trail.note_jobs("cancel", spec, changed)
+trail.note_jobs("cancel", spec, selected, changed)
 transition.commit()
 return reply

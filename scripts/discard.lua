@@ -36,6 +36,6 @@ local reply, changed = selection.each(selected, "qwsbtkdecn", function(job)
   return states.name(job[jobs.STATE]), true
 end)
 removal.discard(unwanted)
-trail.note_jobs("discard", spec, changed)
+trail.note_jobs("discard", spec, selected, changed)
 transition.commit()
 return reply

@@ -34,6 +34,6 @@ local reply, changed = selection.each(selected, letters, function(job)
   end
   return retry.retry(job, spec.queue)
 end)
-trail.note_jobs("retry", spec, changed)
+trail.note_jobs("retry", spec, selected, changed)
 transition.commit()
 return reply

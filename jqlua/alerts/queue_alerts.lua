@@ -57,7 +57,7 @@ local function flood_of(queue)
     local path, value, times = unpack(entry)
     if times >= MOST * SAMPLE and common_values.times(before, path, value) <= MOST_BEFORE * size
       and (size > 0 or times < SAMPLE) then -- what all have in common tells nothing without those before
-      local plain = tostring(cmsgpack.unpack(constraintdoc.value_blob(value)))
+      local plain = value:match("^s(.*)") or tostring(cmsgpack.unpack(constraintdoc.value_blob(value)))
       return string.format("%s of the newest have %s %s", alerts.percent(times / SAMPLE), path,
         alerts.name(check.message(plain, 60)))
     end
@@ -113,46 +113,32 @@ end
 
 local MOST_RUNNING = 100 -- that are looked at
 local HANGS = 20 -- times as long as usual
-local MOST_WORKERS = 3
-
----@param attempts table {longest: job, count, run_ms: usual of that}
-local function add_hung(queue, attempts)
-  local job = attempts.longest
-  alerts.add("hung", attempts.count, {
-    queue = queue[queues.NAME], worker = job[jobs.WORKER], job = job[jobs.ID],
-    since_ms = job[jobs.STARTED_MS] + HANGS * attempts.run_ms,
-  }, "Worker %s hangs: %s of %s for %s, of which 95 %% take at most %s", alerts.name(job[jobs.WORKER]),
-    attempts.count == 1 and "an attempt" or alerts.count(attempts.count, "attempt"), alerts.name(job[jobs.NAME]),
-    alerts.span(meta.state[meta.NOW_MS] - job[jobs.STARTED_MS]), alerts.span(attempts.run_ms))
-end
 
 --- Attempts that run for far longer than usual, though their leases are renewed.
 ---@return boolean is_all whether all that were looked at are such
 local function check_hung(queue)
-  local now, late_ms = meta.state[meta.NOW_MS], settings.late_ms(queue)
+  local name, now, late_ms = queue[queues.NAME], meta.state[meta.NOW_MS], settings.late_ms(queue)
   local ids = members.ids(queue, states.RUNNING, MOST_RUNNING)
-  local by_worker, hanging, hung = {}, {}, 0
+  local longest, usual_ms, hung = nil, 0, 0
   for _, id in ipairs(ids) do
     local job = jobs.read(id)
     budget.pay(budget.LOOK)
     local age_ms = job and now - job[jobs.STARTED_MS] or 0
-    local run_ms = age_ms >= late_ms and statisticsdoc.run_ms(queue[queues.NAME], job[jobs.NAME])
+    local run_ms = age_ms >= late_ms and statisticsdoc.run_ms(name, job[jobs.NAME])
     if run_ms and age_ms >= HANGS * run_ms then
-      local attempts = by_worker[job[jobs.WORKER]]
-      if not attempts then
-        attempts = { longest = job, count = 0, run_ms = run_ms }
-        by_worker[job[jobs.WORKER]], hanging[#hanging + 1] = attempts, attempts
-      elseif job[jobs.STARTED_MS] < attempts.longest[jobs.STARTED_MS] then
-        attempts.longest, attempts.run_ms = job, run_ms
+      hung = hung + 1
+      if not longest or job[jobs.STARTED_MS] < longest[jobs.STARTED_MS] then
+        longest, usual_ms = job, run_ms
       end
-      attempts.count, hung = attempts.count + 1, hung + 1
     end
   end
-  table.sort(hanging, function(a, b)
-    return a.longest[jobs.STARTED_MS] < b.longest[jobs.STARTED_MS]
-  end)
-  for i = 1, math.min(#hanging, MOST_WORKERS) do
-    add_hung(queue, hanging[i])
+  if longest then
+    local worker, since_ms = longest[jobs.WORKER], longest[jobs.STARTED_MS]
+    alerts.add("hung", hung,
+      { queue = name, worker = worker, job = longest[jobs.ID], since_ms = since_ms + HANGS * usual_ms },
+      "Worker %s hangs: %s of %s for %s, of which 95 %% take at most %s", alerts.name(worker),
+      hung == 1 and "an attempt" or alerts.count(hung, "attempt"), alerts.name(longest[jobs.NAME]),
+      alerts.span(now - since_ms), alerts.span(usual_ms))
   end
   return hung > 0 and hung == #ids
 end

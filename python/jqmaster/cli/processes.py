@@ -144,7 +144,7 @@ def _work(
     jq.connect(replace(jq.target, **changed))
     try:
         worker = jq.worker(**options)
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         raise Refused(f"{program}: {error}", "INVALID") from None
     return worker.run(ends_process=True)
 
@@ -167,7 +167,7 @@ def _program(where: str) -> JQ:
 
 def load() -> None:
     """Load the scripts into Redis, and set the namespace up."""
-    from jqmaster.bundle.built import builtin
+    from jqmaster.bundle.build import builtin
     from jqmaster.cluster.opening import Opened
     from jqmaster.errors import JQError
 

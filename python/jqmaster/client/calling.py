@@ -128,7 +128,6 @@ class Signature:
 
     def encode(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """The value for these arguments; None when there are none."""
-        _check(kwargs)
         if self._plain and not kwargs and not self.converters and len(args) <= len(self._names):
             named = dict(zip(self._names, args, strict=False))
             if self._required <= named.keys():
@@ -182,7 +181,6 @@ class Signature:
 
 def join(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """The value for arguments of a function whose parameters are not known."""
-    _check(kwargs)
     if args and kwargs:
         return {POSITIONAL: list(args), **kwargs}
     return list(args) if args else dict(kwargs) or None
@@ -201,11 +199,6 @@ def split(value: Any) -> Arguments:
     if not isinstance(args, list) or not all(isinstance(name, str) for name in kwargs):
         raise TypeError(f"expected a map from parameters' names, and {POSITIONAL!r} to a list")
     return tuple(args), kwargs
-
-
-def _check(kwargs: Mapping[str, Any]) -> None:
-    if POSITIONAL in kwargs:
-        raise TypeError(f"{POSITIONAL!r} cannot be the name of an argument")
 
 
 # -- values of the types that annotations name ------------------------------------------------------------------------

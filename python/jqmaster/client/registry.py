@@ -23,7 +23,6 @@ from jqmaster.client.task import (
     Middleware,
     ScheduleOptions,
     Task,
-    TaskOptions,
     When,
     calls_of,
 )
@@ -209,8 +208,6 @@ class Registry(FlowMethods):
 
     def handle(self, job_id: str) -> Handle[Any]:
         """A job by its id. Asks nobody: it may not exist."""
-        if not isinstance(job_id, str):
-            raise TypeError(f"expected the id of a job, got {job_id!r}")
         return Handle(self.link, job_id)
 
     async def agather(
@@ -234,12 +231,9 @@ class Registry(FlowMethods):
         if job is None:
             raise LookupError("dependency_results() is for a function that runs as a job, while it runs")
         ids = list(job.depends or ())
-        names: dict[str, str] = {}
-        if any(task.result_converter is not None for task in self.tasks.values()):
-            engine = (await self.link.open()).engine
-            documents = await batched(engine.get, ids)
-            names = {document["id"]: document["name"] for document in documents if document}
-        jobs = [Handle[Any](self.link, job_id, task=self.tasks.get(names.get(job_id, ""))) for job_id in ids]
+        documents = await batched((await self.aengine()).get, ids)
+        tasks = [document and self.tasks.get(document["name"]) for document in documents]
+        jobs = [Handle[Any](self.link, job_id, task=task) for job_id, task in zip(ids, tasks, strict=True)]
         return await self.agather(jobs, return_errors=return_errors)
 
     gather, dependency_results = plain(agather), plain(adependency_results)
@@ -308,19 +302,17 @@ class Registry(FlowMethods):
 
     # -- parts ------------------------------------------------------------------------------------
 
-    def _job(self, /, *function: Callable[..., Any], **given: Unpack[TaskOptions]) -> Any:
-        return self._define(function[0], given) if function else partial(self._job, **given)
-
-    def _define(self, function: Callable[..., Any], options: TaskOptions) -> Task[..., Any]:
-        own = options.copy()
-        name = own.pop("name", None) or getattr(function, "__name__", None)
+    def _job(self, function: Any = None, /, **given: Any) -> Any:
+        if function is None:
+            return partial(self._job, **given)
+        name = given.pop("name", None) or getattr(function, "__name__", None)
         if not isinstance(name, str):
             raise TypeError(f"{function!r} has no name; give one, text: @jq.job(name=...)")
         if name in self.tasks:
             raise ValueError(f"there is a job {name!r} already; give this one another: @jq.job(name=...)")
         if not callable(function) or isinstance(function, type):
             raise TypeError(f"job {name}: expected a function, got {function!r}")
-        task: Task[..., Any] = DefinedTask(self, function, name, own)
+        task: Task[..., Any] = DefinedTask(self, function, name, given)
         self.tasks[name] = task
         return task
 

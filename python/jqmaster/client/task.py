@@ -85,7 +85,7 @@ class Task(Generic[P, R]):
     """A kind of job. `function` is what was decorated; None for one that lives elsewhere. `jq`: the `JQ` that it is
     of; `chosen`: the options of each of its jobs."""
 
-    def __init__(self, jq: Any, function: Callable[..., Any] | None, name: str, given: JobOptions) -> None:
+    def __init__(self, jq: Any, function: Callable[..., Any] | None, name: str, given: Mapping[str, Any]) -> None:
         chosen: dict[str, Any] = {**given}
         self.jq = jq
         self.function = function
@@ -227,17 +227,12 @@ class Task(Generic[P, R]):
     def _check(self) -> None:
         """Raise TypeError for a function that cannot be a job, and for options that nobody would look at before one
         fails."""
-        problem = None
-        for option, kinds in (("retry_on", self._retry_on), ("give_up_on", self._give_up_on)):
-            several = kinds if isinstance(kinds, tuple) else () if kinds is None else (kinds,)
-            if not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in several):
-                problem = f"{option}: expected exceptions' classes, one or a tuple, got {kinds!r}"
+        for kinds in (self._retry_on, self._give_up_on):
+            isinstance(None, () if kinds is None else kinds)
         if self.process and self.is_async:
-            problem = "process=True is for plain functions, not for async ones"
-        elif self.process and (not inspect.isfunction(self.function) or "<" in self.function.__qualname__):
-            problem = "a process finds only functions at the top of a module, by their names"
-        if problem:
-            raise TypeError(problem)
+            raise TypeError("process=True is for plain functions, not for async ones")
+        if self.process and (not inspect.isfunction(self.function) or "<" in self.function.__qualname__):
+            raise TypeError("a process finds only functions at the top of a module, by their names")
 
 
 class DefinedTask(Task[P, R], Generic[P, R, V]):

@@ -27,7 +27,7 @@ from jqmaster.errors import Invalid, JQError, Unavailable, brought_by
 from jqmaster.server import logs
 from jqmaster.server.signing import new_secret
 from jqmaster.worker.ending import Outcome
-from jqmaster.worker.notes import in_a_loop, outside_of_loops
+from jqmaster.worker.notes import in_a_loop
 from jqmaster.worker.signals import Signals
 from jqmaster.worker.slots import Slots
 from jqmaster.worker.sources import EngineSource, RedisSource
@@ -45,10 +45,6 @@ _MOST_NAMES = 100  # of jobs, and ids, that the engine takes
 _MOST_QUEUES = 100  # that a pick can name
 _MOST_JOBS = 1000  # that a worker can have at a time
 _LOOK_S = 0.2  # of a burst, while jobs run
-_PATCHERS = {
-    "gevent": ("gevent.monkey", "is_module_patched", "threading"),
-    "eventlet": ("eventlet.patcher", "is_monkey_patched", "thread"),
-}
 
 
 @dataclass
@@ -90,7 +86,7 @@ class AppWorker:
             raise ValueError(
                 f"{self.host} is no address to push to: give the URL by which servers reach it (--advertise)"
             )
-        self.jq.target.check()
+        self.source = self._source()
         self.threads = Threads(self.concurrency)
         self._processes: ProcessPool | None = None
 
@@ -99,14 +95,11 @@ class AppWorker:
         process at once. So does a function that still runs when its job was given back, as the job may begin elsewhere.
         With `ends_process` the process has nothing else to do, and ends in time whatever is left in it."""
         if in_a_loop() or threading.current_thread() is not threading.main_thread():
-            raise RuntimeError(
-                "run() takes over the process: call it in the main thread, with no event loop running; "
-                "elsewhere there is `await jq.worker().serve(stop)`"
-            )
-        if (library := _patched_by()) is not None:
-            problem = f"{library} has patched threads, in which a worker runs plain functions: they would never begin"
-            advice = "Patch in the web application alone, and not in modules that workers import"
-            logs.say(log, f"{problem}. {advice}", is_error=True)
+            raise RuntimeError("run() takes over the process: call it in the main thread, with no event loop running")
+        gevent = sys.modules.get("gevent.monkey")
+        if gevent is not None and gevent.is_module_patched("threading"):
+            problem = "gevent has patched threads, in which a worker runs plain functions: they would never begin"
+            logs.say(log, f"{problem}. Patch in no module that workers import", is_error=True)
             return 1
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             stop = asyncio.Event()
@@ -126,7 +119,7 @@ class AppWorker:
         """Work until `stop` is set; whether functions in threads run on then. Raises when the worker cannot listen, or
         is refused."""
         async with self.surroundings(), AsyncExitStack() as stack:
-            source = self._source()
+            source = self.source
             worker = self.worker(
                 source, fetches=not self.push, drain_timeout_s=self.drain_timeout_s, on_outcome=self._note
             )
@@ -206,16 +199,16 @@ class AppWorker:
             "version": f"jqmaster {__version__}",
             "knows": sorted(self.jq.tasks)[:_MOST_NAMES],
         }
-        wish: dict[str, Any] = {"order": self.order, "name": self.name, "about": about}
-        wish["is_registered"] = self.push or self.register
-        target = self.jq.target
-        assert self.queues is not None
+        is_registered, target = self.push or self.register, self.jq.target
+        wish: dict[str, Any] = {"order": self.order, "name": self.name, "about": about, "is_registered": is_registered}
+        queues = self.queues or ()
         if target.is_redis:
-            wish |= {"form": target.form, "recreate": target.recreate}
-            return RedisSource(target.url, target.redis_namespace, self.queues, **wish)
+            how: dict[str, Any] = {"form": target.form, "recreate": target.recreate}
+            return RedisSource(target.url, target.redis_namespace, queues, **how, **wish)
         from jqmaster.worker.http_source import HttpSource
 
-        return HttpSource(target.masters, self.queues, key=target.key_of_master(), **wish)
+        urls, key = target.masters()
+        return HttpSource(urls, queues, key=key, **wish)
 
     def _note(self, outcome: Outcome, state: str) -> None:
         """Log what is only known when a failure was reported: that there is no further attempt."""
@@ -224,14 +217,6 @@ class AppWorker:
             log.error("job %s (%s) failed for good in attempt %d: %s", job.id, job.name, job.attempt, message)
         if self.on_outcome is not None:
             self.on_outcome(outcome, state)
-
-
-def _patched_by() -> str | None:
-    """Which library has put greenlets, all in one thread, where others have threads."""
-    for library, (module, function, what) in _PATCHERS.items():
-        if module in sys.modules and getattr(sys.modules[module], function)(what):
-            return library
-    return None
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -295,11 +280,6 @@ async def _bring(jq: Registry, tried: asyncio.Event) -> None:
 
 
 # -- until nothing is left to run: for tests, and for programs that are their own worker ------------------------------
-
-
-def burst(jq: Registry, queues: Sequence[str] | None = None, **options: Any) -> int:
-    """See `JQ.burst`."""
-    return outside_of_loops(aburst(jq, queues, **options))
 
 
 async def aburst(

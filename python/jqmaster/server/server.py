@@ -13,17 +13,14 @@ import ssl
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import hypercorn.asyncio
-import hypercorn.config
 from redis.exceptions import RedisError
 
 from jqmaster import __version__
 from jqmaster.cluster.opening import Opened
 from jqmaster.connection.url import without_password
 from jqmaster.connection.wake import end
-from jqmaster.engine import scripts
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.scripts import Form
 from jqmaster.errors import JQError, UnsuitableServer
@@ -96,6 +93,10 @@ class ServeOptions:
             return None
         return frozenset(name.lower() for name in self.allowed_hosts)
 
+    def tls_files(self) -> tuple[str, str] | None:
+        """The certificate's and its key's."""
+        return None if self.tls_cert is None else (str(self.tls_cert), str(self.tls_key or self.tls_cert))
+
     def egress(self) -> Egress:
         """Where it may push. Who can register a worker chooses where: so nowhere, until it is said, when others
         than this machine can."""
@@ -114,10 +115,7 @@ class Server:
         self.dispatch: Dispatch
         self.webhooks: Webhooks
         self._embedded = contextlib.ExitStack()  # an own Redis, if there is one
-        self._shutdown = asyncio.Event()
-        self._http: asyncio.Task[None] | None = None
-        self._socket: socket.socket | None = None
-        self._config: hypercorn.config.Config
+        self._http: asyncio.Task[None]
         self._parts = contextlib.AsyncExitStack()  # what was started, and how each is stopped
         self._stop_by = 0.0
 
@@ -145,8 +143,7 @@ class Server:
 
     async def failed(self) -> None:
         """Return when the HTTP server has ended without being told to."""
-        assert self._http is not None
-        await asyncio.wait({self._http})
+        await asyncio.wait((self._http,))
 
     async def __aenter__(self) -> Server:
         await self.start()
@@ -159,15 +156,11 @@ class Server:
 
     async def _start(self) -> None:
         options = self.options
-        try:
-            scripts.check_namespace(options.namespace)
-        except ValueError as error:
-            raise StartError(str(error)) from None
-        self._listen()
+        listening = self._listen()
         self.redis_url = options.redis_url or await self._own_redis()
-        here = Opened(self.redis_url, options.namespace, form=options.form, recreate=options.recreate)
-        self._parts.push_async_callback(self._close, here)
         try:
+            here = Opened(self.redis_url, options.namespace, form=options.form, recreate=options.recreate)
+            self._parts.push_async_callback(here.close)
             await here.load()
             keyring = await self._keys(here.engine)
         except UnsuitableServer as error:
@@ -193,12 +186,11 @@ class Server:
             redis=without_password(self.redis_url), environment=options.environment, color=options.environment_color,
         )  # fmt: skip
         self.master.enqueuing = here.enqueuing()
-        self._parts.push_async_callback(self._stop_http)
+        self._serve_http(listening)
         # The HTTP server still answers meanwhile: outcomes of running jobs are welcome to the end.
         self._parts.push_async_callback(self._stop_work)
         self.dispatch.start()
         self.webhooks.start()
-        self._serve_http()
 
     async def _stop_work(self) -> None:
         master = self.master
@@ -207,10 +199,6 @@ class Server:
         master.ended.drain()
         most_s = self._left_s(0.1, 0.6)
         await asyncio.gather(self.dispatch.stop(most_s), self.webhooks.stop(most_s))
-
-    async def _close(self, here: Opened) -> None:
-        with contextlib.suppress(Exception):
-            await here.close()
 
     async def _own_redis(self) -> str:
         """Start one; its URL."""
@@ -225,67 +213,54 @@ class Server:
         """The namespace's keys. Raises JQError, and StartError where others than this host may ask, and there are
         none."""
         options = self.options
-        required = bool(options.proxies.networks) or not (options.is_local or options.insecure)
-        keyring = Keyring(engine, required=required)
+        is_closed = bool(options.proxies.networks)
+        keyring = Keyring(engine, required=is_closed or not (options.is_local or options.insecure))
         await keyring.look()
-        if keyring.count or options.is_local or options.proxies.networks:
-            return keyring
-        if not options.insecure:
-            raise StartError(
-                f"on {options.host} others than this host can ask, and {options.namespace} has no keys. Create one: "
-                "jqmaster keys create NAME --role admin --redis URL; or serve --insecure lets everybody do everything"
-            )
-        log.warning("--insecure: whoever reaches %s may do everything, as there are no keys", self.url)
+        if not (keyring.count or options.is_local or is_closed):
+            if not options.insecure:
+                raise StartError(
+                    f"on {options.host} others than this host can ask, and {options.namespace} has no keys. Create "
+                    "one: jqmaster keys create NAME --role admin --redis URL; or serve --insecure lets everybody do "
+                    "everything"
+                )
+            log.warning("--insecure: whoever reaches %s may do everything, as there are no keys", self.url)
         return keyring
 
-    def _listen(self) -> None:
+    def _listen(self) -> socket.socket:
         """Bind before anything else: an address in use is the most common mistake, and costs nothing to
         find."""
         options = self.options
-        self._parts.callback(self._unlisten)
         try:
             scheme = "http" if options.tls_cert is None else "https"
-            self._socket, self.url = bind_tcp(options.host, options.port, scheme)
-            self._socket.listen(http1.BACKLOG)
+            listening, self.url = bind_tcp(options.host, options.port, scheme)
+            self._parts.callback(listening.close)
+            listening.listen(http1.BACKLOG)
         except OSError as error:
             where = f"{options.host}:{options.port}"
             raise StartError(f"cannot listen on {where}: {error.strerror or error}", EXIT_LISTEN) from None
-        if options.tls_cert is not None:
+        if files := options.tls_files():
             try:
-                ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(*self._tls_files())
+                ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(*files)
             except (OSError, ssl.SSLError) as error:
-                files = " and ".join(dict.fromkeys(self._tls_files()))
-                raise StartError(f"no certificate with its key in {files}: {error.strerror or error}") from None
+                named = " and ".join(dict.fromkeys(files))
+                raise StartError(f"no certificate with its key in {named}: {error.strerror or error}") from None
+        return listening
 
-    def _unlisten(self) -> None:
-        if self._socket is not None:
-            self._socket.close()
+    def _serve_http(self, listening: socket.socket) -> None:
+        config = http1.config(listening.detach(), self.options.tls_files())
+        app = self.app = App(self.master, hosts=self.options.hosts(), root_path=self.options.root_path.rstrip("/"))
+        shutdown = asyncio.Event()
+        serving = hypercorn.asyncio.serve(app, config, shutdown_trigger=shutdown.wait)  # type: ignore[arg-type]
+        http = self._http = asyncio.create_task(serving, name="http server")
 
-    def _tls_files(self) -> tuple[str, str]:
-        options = self.options
-        return str(options.tls_cert), str(options.tls_key or options.tls_cert)
+        async def stop() -> None:
+            shutdown.set()
+            timeout_s = config.graceful_timeout = self._left_s(0.2, 0.6)
+            app.bounds.hurry(timeout_s / 2)
+            await asyncio.wait({http}, timeout=timeout_s + 1)
+            await end((http,), 1.0)
 
-    def _serve_http(self) -> None:
-        assert self._socket is not None
-        config = self._config = http1.config(self._socket.detach())
-        self._socket = None
-        if self.options.tls_cert is not None:
-            config.certfile, config.keyfile = self._tls_files()
-            config.alpn_protocols = ["http/1.1"]
-        self.app = App(self.master, hosts=self.options.hosts(), root_path=self.options.root_path.rstrip("/"))
-        app: Any = self.app
-        serving = hypercorn.asyncio.serve(app, config, shutdown_trigger=self._shutdown.wait)
-        self._http = asyncio.create_task(serving, name="http server")
-
-    async def _stop_http(self) -> None:
-        self._shutdown.set()
-        if self._http is None:
-            return
-        timeout_s = self._config.graceful_timeout = self._left_s(0.2, 0.6)
-        self.app.bounds.hurry(timeout_s / 2)
-        await asyncio.wait({self._http}, timeout=timeout_s + 1)
-        if not self._http.done():
-            await end((self._http,), 1.0)
+        self._parts.push_async_callback(stop)
 
 
 def run(options: ServeOptions) -> int:

@@ -11,8 +11,9 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from redis.asyncio import Redis
+
 from jqmaster.cluster.opening import Opened
-from jqmaster.connection.endpoint import Endpoint
 from jqmaster.connection.subscriptions import listened
 from jqmaster.connection.wake import end
 from jqmaster.engine import replies
@@ -184,8 +185,10 @@ class RedisSource(EngineSource):
     async def listen(self, on_message: Callable[[str], None]) -> None:
         while True:
             self._renamed.clear()
-            places = self._opened.channels(f"worker:{self.worker}")
-            tasks: list[asyncio.Task[Any]] = [asyncio.create_task(hear(*place, on_message)) for place in places]
+            tasks: list[asyncio.Task[Any]] = [
+                asyncio.create_task(hear(engine.redis, f"{engine.namespace}:worker:{self.worker}", on_message))
+                for engine in self._opened.engines
+            ]
             tasks.append(asyncio.create_task(self._renamed.wait()))
             try:
                 done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -209,8 +212,8 @@ class RedisSource(EngineSource):
         return replies.picked(await self._waiting.pick(spec, POLL_S)).jobs
 
 
-async def hear(endpoint: Endpoint, channel: str, on_message: Callable[[str], None]) -> None:
+async def hear(redis: Redis, channel: str, on_message: Callable[[str], None]) -> None:
     """Pass on what is said on a worker's channel, "" for a gap, until cancelled."""
-    async for message in listened(endpoint, channel, quiet_s=QUIET_S):
+    async for message in listened(redis, channel, quiet_s=QUIET_S):
         if message != b"":
             on_message("" if message is None else message.decode(errors="replace"))

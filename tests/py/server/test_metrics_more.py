@@ -23,9 +23,7 @@ async def test_constraints_show_their_use(api: Api) -> None:
     assert figure("jq_constraint_running", constraint="one") == 1
     assert figure("jq_constraint_limit", constraint="one") == 1
     assert figure("jq_constraint_held", constraint="one") == 2
-    assert figure("jq_constraint_keys", constraint="each") == 1
     assert figure("jq_constraint_held", constraint="each") == 0
-    assert figure("jq_constraint_full_keys", constraint="each") == 0
 
 
 async def test_workers_are_counted_by_state(api: Api) -> None:
