@@ -36,7 +36,6 @@ LOOK_WITHOUT_S = 1.0  # while workers are left out, of whom no marker tells
 MOST_WITHOUT = 200  # that `assign` takes
 LEAST_RETRY_AFTER_S, MOST_RETRY_AFTER_S = 1.0, 3600.0
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
-LEAST_RETRY_AFTER_S, MAX_RETRY_AFTER_S = 1.0, 3600.0
 _OUTCOME_FIELDS = frozenset(
     ("type", "result", "error", "message", "reason", "should_retry", "retry_in", "group", "move", "resume", "enqueue")
 )

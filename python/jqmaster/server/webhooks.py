@@ -54,11 +54,10 @@ class Webhooks(Sender):
 
     async def take(self, room: int) -> list[Push]:
         """Pick notifications, and wait for them."""
-        if not self._is_used:
-            self._is_used = bool((await self.engine.queues([QUEUE])).documents)
-            if not self._is_used:
-                await self.pause(LOOK_EVERY_S)
-                return []
+        if not self._is_used and not (await self.engine.queues([QUEUE])).documents:
+            await self.pause(LOOK_EVERY_S)
+            return []
+        self._is_used = True
         if not self._jobs:
             wish = {"worker": self.master, "queues": QUEUE, "count": min(room, BATCH)}
             reply = await self._waiting.pick(wish, WAIT_S)
