@@ -27,7 +27,7 @@ from jqmaster.errors import JQError, UnsuitableServer
 from jqmaster.server import logs
 from jqmaster.server.dispatch import Dispatch
 from jqmaster.server.egress import Egress
-from jqmaster.server.embedded import EmbeddedRedis, EmbeddedRedisError
+from jqmaster.server.embedded import EmbeddedRedisError, embedded_redis
 from jqmaster.server.http import http1
 from jqmaster.server.http.app import App
 from jqmaster.server.keyring import Keyring
@@ -114,7 +114,7 @@ class Server:
         self.app: App
         self.dispatch: Dispatch
         self.webhooks: Webhooks
-        self._embedded: EmbeddedRedis | None = None
+        self._embedded = contextlib.ExitStack()  # an own Redis, if there is one
         self._http: asyncio.Task[None]
         self._parts = contextlib.AsyncExitStack()  # what was started, and how each is stopped
         self._stop_by = 0.0
@@ -139,8 +139,7 @@ class Server:
 
     def abandon(self) -> None:
         """For an exit at once: only sees to it that an own Redis does not stay behind."""
-        if self._embedded is not None:
-            self._embedded.stop(1.0)
+        self._embedded.close()
 
     async def failed(self) -> None:
         """Return when the HTTP server has ended without being told to."""
@@ -203,15 +202,10 @@ class Server:
 
     async def _own_redis(self) -> str:
         """Start one; its URL."""
-        embedded = self._embedded = EmbeddedRedis(self.options.data_dir, max_memory=self.options.max_memory)
-
-        async def stop() -> None:
-            await asyncio.to_thread(embedded.stop, self._left_s(1.0))
-            self._embedded = None
-
-        self._parts.push_async_callback(stop)
+        own = embedded_redis(self.options.data_dir, max_memory=self.options.max_memory)
+        self._parts.push_async_callback(asyncio.to_thread, self._embedded.close)
         try:
-            return await asyncio.to_thread(embedded.start)
+            return await asyncio.to_thread(self._embedded.enter_context, own)
         except EmbeddedRedisError as error:
             raise StartError(str(error), EXIT_REDIS) from None
 
