@@ -1,5 +1,4 @@
 -- Request tokens: replies are remembered, so that a call sent twice has one effect.
-local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local memory = require "jqlua.base.memory"
 local meta = require "jqlua.base.meta"
@@ -12,7 +11,7 @@ local TAIL = "\167request\176"
 local SIZE = 16
 
 --- Parses a spec, unless a call before had the same but for its request, which differs in each.
----@param known table marked `---@kept`: specs by their bytes, or by those before their request
+---@param known table of memory.keep: specs by their bytes, or by those before their request
 ---@param blob string
 ---@param parse fun(blob: string): table refuses the call if the spec is wrong
 ---@return table call not to be changed; request: its token or false
@@ -29,28 +28,6 @@ function M.read(known, blob, parse)
     memory.keep(known, call.is_cut and rest or blob, call)
   end
   return call, token or call.request
-end
-
---- A spec without its headers: a retried call may be another span of the same trace.
-local function without_headers(blob)
-  local parts = {}
-  for field, value in pairs(check.map(blob)) do
-    if field ~= "headers" then
-      parts[#parts + 1] = cmsgpack.pack(field, value)
-    end
-  end
-  table.sort(parts)
-  return table.concat(parts)
-end
-
---- A digest of the call's arguments, to detect another call with the same token.
-function M.digest()
-  local digests = {}
-  for i = 2, #ARGV, 2 do
-    digests[#digests + 1] = redis.sha1hex(without_headers(ARGV[i]))
-    digests[#digests + 1] = redis.sha1hex(ARGV[i + 1])
-  end
-  return redis.sha1hex(table.concat(digests))
 end
 
 ---@param operation string

@@ -1,15 +1,4 @@
-"""`JQ`: one object to define jobs, enqueue them, wait for their results, and run workers.
-
-jq = JQ()
-
-@jq.job
-def add(a: int, b: int) -> int:
-    return a + b
-
-add.enqueue(40, 2).result(timeout=10)
-
-docs/python.md is the guide.
-"""
+"""`JQ`: one object to define jobs, enqueue them, wait for their results, and run workers (docs/python.md)."""
 
 from __future__ import annotations
 
@@ -20,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from jqmaster.client.link import Link
 from jqmaster.client.registry import Registry
+from jqmaster.worker.notes import outside_of_loops
 
 if TYPE_CHECKING:
     from jqmaster.client.worker import AppWorker
@@ -64,25 +54,21 @@ class JQ(Registry):
 
         `concurrency`: jobs at a time, 8. `delayed`: also what is due later. `raises`: whether to raise.
         """
-        from jqmaster.client.burst import burst
-
-        return burst(self, queues, **options)
+        return outside_of_loops(self.aburst(queues, **options))
 
     async def aburst(self, queues: Sequence[str] | None = None, **options: Any) -> int:
         """As `burst`."""
-        from jqmaster.client.burst import aburst
+        from jqmaster.client.worker import aburst
 
         return await aburst(self, queues, **options)
 
     @contextmanager
-    def immediate(self, *, raises: bool = True) -> Iterator[None]:
-        """Within it a job runs at once, in the caller, when it is enqueued; no server is asked.
-
-        `raises`: what a job raises comes out of `enqueue`; else its handle has it.
-        """
+    def immediate(self) -> Iterator[None]:
+        """Within it a job runs at once, in the caller, when it is enqueued; no server is asked. What it raises comes
+        out of `enqueue`."""
         from jqmaster.client.immediate import Memory
 
-        memory = Memory(self, raises=raises)
+        memory = Memory(self)
         with self.connected(self.target, Link(lambda: memory, self.serializer)):
             yield
 

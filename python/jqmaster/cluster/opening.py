@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
 from jqmaster.cluster.cluster import Cluster
 from jqmaster.cluster.names import is_cluster, number_of
 from jqmaster.cluster.routes import Routes, split
-from jqmaster.connection.subscriptions import PING_EVERY_S, Subscriptions
-from jqmaster.connection.together import MAX_JOBS, Coalescer
+from jqmaster.connection import plainly
+from jqmaster.connection.together import Together
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import load
 from jqmaster.engine.waiting import Waiting
 
 T = TypeVar("T")
-
-RARELY_S = 60.0  # between signs of life of each of a cluster's many subscriptions
-AT_ONCE_S = 0.005  # jobs that are enqueued in so short a time
 
 
 class All:
@@ -30,17 +25,9 @@ class All:
     def __init__(self, parts: Sequence[Any]) -> None:
         self._parts = parts
 
-    @property
-    def under_way(self) -> int:
-        return sum(part.under_way for part in self._parts)
-
     def start(self) -> None:
         for part in self._parts:
             part.start()
-
-    def poke(self) -> None:
-        for part in self._parts:
-            part.poke()
 
     def drain(self) -> None:
         for part in self._parts:
@@ -50,28 +37,19 @@ class All:
         await asyncio.gather(*(part.stop(*within) for part in self._parts))
 
     async def wait(self, job_id: bytes, timeout_s: float) -> str | None:
-        state: str | None = await self._part(job_id).wait(job_id, timeout_s)
+        state: str | None = await self._parts[number_of(job_id, len(self._parts))].wait(job_id, timeout_s)
         return state
-
-    def _part(self, job_id: str | bytes) -> Any:
-        return self._parts[number_of(job_id, len(self._parts))]
 
 
 class Enqueuing:
-    """As `Coalescer`: those whose jobs go to the same partition share calls. Where that is up to chance it is the same
-    for all that come at once, up to a call's most."""
+    """As `Together`: those whose jobs go to the same partition share calls."""
 
-    def __init__(self, routes: Routes, parts: Sequence[Coalescer]) -> None:
+    def __init__(self, routes: Routes, parts: Sequence[Together]) -> None:
         self._routes, self._parts = routes, parts
-        self._chance, self._left, self._until = 0, 0, 0.0
 
-    async def enqueue(self, spec: bytes, argument: bytes) -> list[Any]:
-        now = time.monotonic()
-        if not self._left or now > self._until:
-            self._chance, self._left, self._until = secrets.randbelow(len(self._parts)), MAX_JOBS, now + AT_ONCE_S
-        self._left -= 1
-        _, parts = await split([spec, argument], self._routes, len(self._parts), self._chance)
-        return await self._parts[next(iter(parts))].enqueue(spec, argument)
+    async def get(self, spec: bytes, argument: bytes) -> list[Any]:
+        _, parts = await split([spec, argument], self._routes, len(self._parts))
+        return await self._parts[next(iter(parts))].get(spec, argument)
 
 
 class Opened:
@@ -81,16 +59,16 @@ class Opened:
         """`how`: of `Engine`. Raises ValueError for a URL or a name that cannot be."""
         self._cluster = Cluster(url, namespace, **how) if is_cluster(namespace) else None
         self.engine: Engine = self._cluster or Engine(connect(url), namespace, **how)
-        self._engines: Sequence[Engine] = self._cluster.engines if self._cluster else [self.engine]
+        self.engines: Sequence[Engine] = self._cluster.engines if self._cluster else [self.engine]
 
     def each(self, make: Callable[[Engine], T]) -> T:
         """What each namespace has: a thing that is started and stopped, or knows of jobs."""
-        parts = [make(engine) for engine in self._engines]
+        parts = [make(engine) for engine in self.engines]
         return cast(T, All(parts)) if self._cluster else parts[0]
 
     def share(self, most: int) -> int:
         """How many of so many each namespace may have."""
-        return max(1, most // len(self._engines))
+        return max(1, most // len(self.engines))
 
     def ended(self) -> Ended:
         """Who waits for ends of jobs."""
@@ -98,34 +76,26 @@ class Opened:
 
     def waiting(self) -> Waiting:
         """Picks that wait."""
-        return self._cluster.partitions.picking if self._cluster else Waiting(self.engine)
+        return self._cluster.picking if self._cluster else Waiting(self.engine)
 
-    def enqueuing(self) -> Coalescer:
+    def enqueuing(self) -> Together:
         """Many who enqueue one job each share calls."""
-        parts = [Coalescer(engine) for engine in self._engines]
-        return cast(Coalescer, Enqueuing(self._cluster.partitions.routes, parts)) if self._cluster else parts[0]
-
-    def channels(self, name: str) -> list[tuple[Subscriptions, str]]:
-        """Where to listen to what is said on a channel."""
-        ping_every_s = RARELY_S if self._cluster else PING_EVERY_S
-        return [
-            (Subscriptions(engine.redis, ping_every_s=ping_every_s), f"{engine.namespace}:{name}")
-            for engine in self._engines
-        ]
+        parts = [Together(engine, "enqueue") for engine in self.engines]
+        return cast(Together, Enqueuing(self._cluster.routes, parts)) if self._cluster else parts[0]
 
     def engine_of(self, job_id: str) -> Engine:
         """That of a job's namespace."""
-        return self._engines[number_of(job_id, len(self._engines)) if self._cluster else 0]
+        return self.engines[number_of(job_id, len(self.engines)) if self._cluster else 0]
 
     async def load(self) -> str:
         """See `engine.scripts.load`."""
-        for engine in self._engines:
+        for engine in self.engines:
             version = await load(engine.redis, engine.namespace, form=engine.form)
         return version
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._cluster:
-            await self._cluster.partitions.picking.stop()
-        for engine in self._engines:
+        if self._cluster and not plainly.is_plain():
+            await self._cluster.picking.stop()
+        for engine in self.engines:
             await engine.redis.aclose()

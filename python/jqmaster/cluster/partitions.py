@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Iterable, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ from jqmaster.cluster.names import number_of, partitions
 from jqmaster.cluster.routes import Routes, unpacked
 from jqmaster.connection import plainly
 from jqmaster.engine.calling import Argument, pack
-from jqmaster.engine.engine import Engine, connect
+from jqmaster.engine.engine import Engine, Observe, connect
 from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import JQError, NotFound, Unavailable
 
@@ -28,12 +29,26 @@ class Call:
 
 
 async def all_of(asked: Iterable[Awaitable[Any]]) -> list[Any]:
-    """The answers, once all are there; else the first problem, then as well."""
-    return await plainly.gather(*asked, to_the_end=True)
+    """The answers, once all are there; else the first problem, then as well. At the same time where there is a loop."""
+
+    async def answer(one: Awaitable[Any]) -> Any:
+        try:
+            return await one
+        except Exception as problem:
+            return problem
+
+    if plainly.is_plain():
+        answers = [await answer(one) for one in asked]
+    else:
+        answers = await asyncio.gather(*map(answer, asked))
+    for problem in answers:
+        if isinstance(problem, Exception):
+            raise problem
+    return answers
 
 
-class Partitions:
-    """Each has an engine and connections of its own."""
+class Partitions(Engine):
+    """Each has an engine and connections of its own. What belongs to none in particular is that of the first."""
 
     def __init__(self, url: str, namespace: str, **how: Any) -> None:
         """`how`: of `Engine`. Raises ValueError for a name that cannot be."""
@@ -41,6 +56,17 @@ class Partitions:
         self.engines = [Engine(connect(url), name, **how) for name in self.namespaces]
         self.routes = Routes(self.engines)
         self.picking = Waiting(*self.engines)
+        super().__init__(self.engines[0].redis, self.namespaces[0], **how)
+
+    @property
+    def observe(self) -> Observe | None:
+        """Of the calls to each partition."""
+        return self.engines[0].observe
+
+    @observe.setter
+    def observe(self, observe: Observe | None) -> None:
+        for engine in self.engines:
+            engine.observe = observe
 
     def number_of(self, what: object) -> int:
         """The partition of a job's id, or the one where a name is noted."""

@@ -7,48 +7,31 @@ import math
 import select
 import socket
 import ssl
-from typing import Any
+from typing import Any, TypeAlias
 
 from jqmaster.connection import plainly
 from jqmaster.connection.url import Address
 
 _PIECE = 1 << 16
-
-
-class Stream:
-    """One connection. All raise OSError, and TimeoutError when a plain call's time is up."""
-
-    async def send(self, data: bytes, within_s: float = math.inf) -> None:
-        raise NotImplementedError
-
-    async def receive(self, within_s: float = math.inf) -> bytes | None:
-        """Some bytes; none at all (`b""`) when the other side has closed it, None when nothing comes within so long,
-        and nothing goes out."""
-        raise NotImplementedError
-
-    def is_open(self) -> bool:
-        """Whether it can be used again: the other side has not closed it, nor sent what nobody asked for."""
-        raise NotImplementedError
-
-    def close(self) -> None:
-        """At once; who waits for it on a loop gets `b""` or OSError."""
-        raise NotImplementedError
+_LONG_S = 1e6
 
 
 async def opened(place: Address | str, context: ssl.SSLContext | None = None) -> Stream:
-    """A connection to a host and port, or to the path of a unix socket. Raises OSError."""
+    """A connection to a host and port, or to the path of a unix socket. It, and its methods, raise OSError, and
+    TimeoutError when a `plainly.within` is over."""
     if plainly.is_plain():
         return _Socket(_connected(place, context))
     loop = asyncio.get_running_loop()
-    if isinstance(place, str):
-        return (await loop.create_unix_connection(_Flow, place))[1]
-    transport, flow = await loop.create_connection(_Flow, *place, ssl=context)
+    async with asyncio.timeout(min(plainly.left_s(), _LONG_S)):
+        if isinstance(place, str):
+            return (await loop.create_unix_connection(_Flow, place))[1]
+        transport, flow = await loop.create_connection(_Flow, *place, ssl=context)
     transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     return flow
 
 
 def _connected(place: Address | str, context: ssl.SSLContext | None) -> socket.socket:
-    within_s = min(plainly.left_s(), 1e6)
+    within_s = min(plainly.left_s(), _LONG_S)
     if isinstance(place, str):
         connected = socket.socket(socket.AF_UNIX)
         connected.settimeout(within_s)
@@ -67,13 +50,13 @@ def _connected(place: Address | str, context: ssl.SSLContext | None) -> socket.s
     return connected
 
 
-class _Socket(Stream):
+class _Socket:
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
         self._within_s = -1.0
 
     def _bound(self, within_s: float) -> None:
-        within_s = min(within_s, plainly.left_s(), 1e6)
+        within_s = min(within_s, plainly.left_s(), _LONG_S)
         if within_s != self._within_s:  # a call of the system
             self._socket.settimeout(within_s)
             self._within_s = within_s
@@ -83,6 +66,7 @@ class _Socket(Stream):
         self._socket.sendall(data)
 
     async def receive(self, within_s: float = math.inf) -> bytes | None:
+        """Some bytes; none at all (`b""`) when the other side has closed it, None when nothing comes within so long."""
         self._bound(within_s)
         try:
             return self._socket.recv(_PIECE)
@@ -91,23 +75,24 @@ class _Socket(Stream):
             return None
 
     def is_open(self) -> bool:
+        """Whether it can be used again: the other side has not closed it, nor sent what nobody asked for."""
         return not _is_readable(self._socket)
 
     def close(self) -> None:
         self._socket.close()
 
 
-class _Flow(Stream, asyncio.Protocol):
+class _Flow(asyncio.Protocol):
     """By a protocol: asyncio's streams cost twice as much."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._came: list[bytes] = []
-        self._size = self._unsent = 0
+        self._size = 0
         self._has_ended = False
         self._problem: Exception | None = None
         self._waiter: asyncio.Future[None] | None = None
-        self._late_at = self._within_s = math.inf
+        self._late_at = math.inf
         self._timer: asyncio.TimerHandle | None = None
 
     async def send(self, data: bytes, within_s: float = math.inf) -> None:
@@ -118,13 +103,16 @@ class _Flow(Stream, asyncio.Protocol):
     async def receive(self, within_s: float = math.inf) -> bytes | None:
         if not self._came and not self._has_ended:
             self._waiter = self._loop.create_future()
-            self._within_s, self._late_at = within_s, self._loop.time() + within_s
+            self._late_at = self._loop.time() + min(within_s, plainly.left_s())
             self._watch()
             await self._waiter
         if self._problem is not None:
             raise self._problem
         if not self._came:
-            return b"" if self._has_ended else None
+            if self._has_ended:
+                return b""
+            plainly.left_s()
+            return None
         data = self._came[0] if len(self._came) == 1 else b"".join(self._came)
         self._came.clear()
         if self._size > _PIECE:
@@ -144,9 +132,6 @@ class _Flow(Stream, asyncio.Protocol):
         self._timer = None
         if self._waiter is None or self._waiter.done():
             return
-        before, self._unsent = self._unsent, self._transport.get_write_buffer_size()
-        if self._unsent and not 0 < before <= self._unsent:  # it is on its way
-            self._late_at = self._loop.time() + self._within_s
         if self._loop.time() < self._late_at:
             self._watch()
         else:
@@ -192,3 +177,7 @@ def _is_readable(connected: Any) -> bool:
     poll = select.poll()  # it is asked before each call: `selectors` take ten times as long, and an open file
     poll.register(connected.fileno(), select.POLLIN)
     return bool(poll.poll(0))
+
+
+Stream: TypeAlias = _Socket | _Flow
+"""One connection: `send`, `receive`, `is_open`, `close`."""

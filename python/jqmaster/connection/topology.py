@@ -7,24 +7,21 @@ Here all are asked at once: a dead node costs no time, one that was cut off from
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import Future
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from redis.crc import key_slot
 from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import ResponseError
 
 from jqmaster.connection import plainly
 from jqmaster.connection.endpoint import Endpoint, Login
 from jqmaster.connection.url import Address
 from jqmaster.errors import Unavailable
 
-ANSWER_S = 1.0  # for all of them
-SILENCE_S = 3.0  # for the first of them
+ANSWER_S = 2.0
 REST_S = 0.1  # for those behind the majority
 MOST_NODES = 30
 
@@ -42,15 +39,12 @@ class Sentinels:
 
     async def find(self) -> Address:
         """Where it is now. Raises RedisError when nobody says."""
-        commands = [("SENTINEL", what, self._service) for what in ("GET-MASTER-ADDR-BY-NAME", "MASTER")]
-        answers: list[tuple[int, Address]] = []
-        for _, (address, facts) in await _ask(self._hosts, self._login, commands):
-            if isinstance(address, list) and isinstance(facts, list):
-                known = dict(zip(facts[::2], facts[1::2], strict=False))
-                answers.append((int(known.get(b"config-epoch", 0)), (_text(address[0]), int(address[1]))))
-        if not answers:
+        answers = await _ask(self._hosts, self._login, "SENTINEL", "MASTER", self._service)
+        known = [dict(zip(facts[::2], facts[1::2], strict=False)) for _, facts in answers]
+        if not known:
             raise RedisConnectionError(f"no Sentinel of {_listed(self._hosts)} knows {self._service}")
-        return max(answers)[1]
+        latest = max(known, key=lambda facts: int(facts[b"config-epoch"]))
+        return _text(latest[b"ip"]), int(latest[b"port"])
 
 
 class ClusterNodes:
@@ -73,9 +67,8 @@ class ClusterNodes:
     async def find(self) -> Address:
         owners: Counter[Address] = Counter()
         nodes: dict[Address, None] = dict.fromkeys(self._hosts)
-        answers = await _ask(self._known, self._login, [("CLUSTER", "SLOTS")])
-        for asked, [ranges] in answers:
-            for first, last, *servers in ranges if isinstance(ranges, list) else ():
+        for asked, ranges in await _ask(self._known, self._login, "CLUSTER", "SLOTS"):
+            for first, last, *servers in ranges:
                 # A node that does not know its own name says nothing: it is the one that was asked.
                 addresses = [(_text(server[0] or b"") or asked[0], int(server[1])) for server in servers]
                 nodes |= dict.fromkeys(addresses)
@@ -87,51 +80,29 @@ class ClusterNodes:
         return owners.most_common(1)[0][0]
 
 
-async def _ask(hosts: Sequence[Address], *how: Any) -> list[tuple[Address, list[Any]]]:
-    """The answers of those who answer in time; in a plain call by a loop in a thread, which ends by itself."""
-    if not plainly.is_plain():
-        return await _ask_all(hosts, *how)
-    found: Future[list[tuple[Address, list[Any]]]] = Future()
+async def _ask(hosts: Sequence[Address], login: Login, *command: str) -> list[tuple[Address, Any]]:
+    """The answers of those who give one in time. A majority does not wait for the rest."""
+    if plainly.is_plain():
+        with ThreadPoolExecutor(1) as threads:  # this one may have a loop
+            return threads.submit(asyncio.run, _ask(hosts, login, *command)).result()
 
-    def ask() -> None:
-        try:
-            found.set_result(asyncio.run(_ask_all(hosts, *how)))
-        except BaseException as problem:
-            found.set_exception(problem)
+    async def ask(host: Address) -> Any:
+        async with Endpoint(host, login).line() as line:
+            await line.send_command(*command)
+            return await line.read_response()
 
-    threading.Thread(target=ask, name="jqmaster find", daemon=True).start()
-    return found.result(min(plainly.left_s(), 2 * SILENCE_S))
-
-
-async def _ask_all(
-    hosts: Sequence[Address], login: Login, commands: Sequence[tuple[str, ...]]
-) -> list[tuple[Address, list[Any]]]:
-    """A majority does not wait for the rest, and where all are slow, the first one has to do."""
-    asked = {asyncio.ensure_future(_ask_one(host, login, commands)): host for host in hosts}
-    pending, answered = set(asked), 0
-    now = time.monotonic()
-    all_by, first_by = now + ANSWER_S, now + SILENCE_S
+    asked = {asyncio.create_task(ask(host)): host for host in hosts}
+    pending, answers = set(asked), list[tuple[Address, Any]]()
+    until = time.monotonic() + ANSWER_S
     try:
-        while pending and (wait_s := (all_by if answered else first_by) - time.monotonic()) > 0:
-            _, pending = await asyncio.wait(pending, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
-            answered = sum(task.done() and task.exception() is None for task in asked)
-            if answered * 2 > len(hosts):
-                all_by = min(all_by, time.monotonic() + REST_S)
+        while pending and (wait_s := until - time.monotonic()) > 0:
+            done, pending = await asyncio.wait(pending, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
+            answers += [(asked[task], task.result()) for task in done if task.exception() is None]
+            if len(answers) * 2 > len(hosts):
+                until = min(until, time.monotonic() + REST_S)
     finally:
         for task in pending:
             task.cancel()
-    return [(host, task.result()) for task, host in asked.items() if task.done() and task.exception() is None]
-
-
-async def _ask_one(host: Address, login: Login, commands: Sequence[tuple[str, ...]]) -> list[Any]:
-    answers: list[Any] = []
-    async with Endpoint(host, login).line() as line:
-        for command in commands:
-            await line.send_command(*command)
-            try:
-                answers.append(await line.read_response())
-            except ResponseError as problem:
-                answers.append(problem)
     return answers
 
 

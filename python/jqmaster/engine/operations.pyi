@@ -49,26 +49,6 @@ class CallsByName(Calling):
         """Picks jobs for the registered workers that are pushed to, least loaded first. For JQ servers."""
     async def audit(self, cursor: str | None = ..., count: int | None = ...) -> Page:
         """Recounts indexes against job records, a step at a time."""
-    async def bulk(
-        self,
-        what: Literal["discard", "cancel", "retry"] | None = ...,
-        where: Spec | None = ...,
-        total: int | None = ...,
-        force: bool | None = ...,
-        dependents: Literal["leave", "cancel"] | None = ...,
-        queue: str | None = ...,
-        id: str | None = ...,
-        stop: bool | None = ...,
-        holder: str | None = ...,
-        cursor: str | None = ...,
-        changed: int | None = ...,
-        ended: bool | None = ...,
-        problem: str | None = ...,
-    ) -> Document:
-        """Begins, steps or stops a bulk operation, which does something to all jobs that fit a description."""
-    async def bulks(self) -> list[Document]:
-        """Lists bulk operations, the latest first: those under way, and those that ended within an hour, a hundred at
-        most."""
     @overload
     async def cancel(
         self,
@@ -110,7 +90,6 @@ class CallsByName(Calling):
         by: str | Sequence[str] | None = ...,
         concurrency: int | None = ...,
         rate: Spec | None = ...,
-        cost: float | str | None = ...,
         shared: bool | None = ...,
         declared: str | None = ...,
     ) -> Document:
@@ -137,16 +116,7 @@ class CallsByName(Calling):
         """Says why a job waits: what holds it, what is ahead of it, when it may start."""
     async def export(self, cursor: str | None = ..., count: int | None = ...) -> Page:
         """Everything the namespace has, as records for import, some at a time."""
-    async def failures(
-        self,
-        group: str | None = ...,
-        steps: int | None = ...,
-        from_ms: int | datetime | None = ...,
-        to_ms: int | datetime | None = ...,
-        sample: int | None = ...,
-        cursor: str | None = ...,
-        count: int | None = ...,
-    ) -> Page:
+    async def failures(self, group: str | None = ..., cursor: str | None = ..., count: int | None = ...) -> Page:
         """What failed for good, by group."""
     async def finish(
         self, worker: str, outcomes: Sequence[Sequence[Any]] | None = ..., pick: Spec | None = ...
@@ -221,7 +191,7 @@ class CallsByName(Calling):
         worker: str,
         queues: str | Sequence[str],
         count: int | None = ...,
-        order: Literal["priority", "ordered", "round_robin"] | None = ...,
+        order: Literal["priority", "ordered"] | None = ...,
         without: Sequence[str] | None = ...,
         request: str | None = ...,
         wait: Spec | None = ...,
@@ -323,7 +293,8 @@ class CallsByName(Calling):
         argument: bytes | None = ...,
         run: bool,
     ) -> ScheduleReply:
-        """Creates a recurring job, or replaces it whole; or makes its job at once, beside those of its moments."""
+        """Creates a recurring job, or replaces it whole; or makes its job at once, beside those of its moments; or
+        pauses it."""
     @overload
     async def schedule(
         self,
@@ -338,7 +309,8 @@ class CallsByName(Calling):
         declared: str | None = ...,
         argument: bytes | None = ...,
     ) -> Document:
-        """Creates a recurring job, or replaces it whole; or makes its job at once, beside those of its moments."""
+        """Creates a recurring job, or replaces it whole; or makes its job at once, beside those of its moments; or
+        pauses it."""
     async def schedules(
         self,
         ids: Sequence[str] | None = ...,
@@ -389,8 +361,8 @@ class CallsByName(Calling):
         secrets: Sequence[str] | None = ...,
     ) -> Document:
         """Creates a webhook, or replaces it but for its secrets: who is told when jobs end."""
-    async def tags(self, top: int | None = ..., cursor: str | None = ..., count: int | None = ...) -> Page:
-        """The tags there are, and how many jobs have them: in order of tag, or the most used first."""
+    async def tags(self, cursor: str | None = ..., count: int | None = ...) -> Page:
+        """The tags there are, in order, and how many jobs have them."""
     async def tick(self, limit: int | None = ...) -> TickReply:
         """Does what is due by the clock, in bounded steps."""
     async def touch(self, ids: Sequence[str]) -> int:

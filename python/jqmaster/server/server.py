@@ -25,7 +25,6 @@ from jqmaster.engine.engine import Engine
 from jqmaster.engine.scripts import Form
 from jqmaster.errors import JQError, UnsuitableServer
 from jqmaster.server import logs
-from jqmaster.server.bulk import Bulks
 from jqmaster.server.dispatch import Dispatch
 from jqmaster.server.egress import Egress
 from jqmaster.server.embedded import EmbeddedRedis, EmbeddedRedisError
@@ -37,7 +36,7 @@ from jqmaster.server.master import Color, Master
 from jqmaster.server.meters import Meters
 from jqmaster.server.origin import is_loopback
 from jqmaster.server.session import IDLE_S, NO_PROXIES, Proxies
-from jqmaster.server.sockets import bind_tcp, bind_unix
+from jqmaster.server.sockets import bind_tcp
 from jqmaster.server.webhooks import Webhooks
 
 log = logging.getLogger("jqmaster.server")
@@ -64,13 +63,12 @@ class ServeOptions:
     form: Form = "auto"
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT  # 0: any free one
-    unix: str | None = None  # a socket's path, instead of host and port
     data_dir: Path = field(default_factory=lambda: Path("var"))
     max_memory: int | None = None  # of an own Redis, in bytes; 0: any. None: half of what is available
     stop_timeout_s: float = 10.0
     max_deliveries: int = 1000
     recreate: bool = False  # set a namespace up again that has vanished
-    access_log: bool = False  # a line for each request and delivery
+    access_log: bool = False  # a line for each request
     metrics_queues: int = 100  # shown one by one in /metrics
     allowed_hosts: Collection[str] = ()  # names to be asked by; "*": any
     root_path: str = ""  # under which a proxy serves it, such as /jq
@@ -86,13 +84,12 @@ class ServeOptions:
     @property
     def is_local(self) -> bool:
         """Whether nobody but this host can ask."""
-        return bool(self.unix) or is_loopback(self.host)
+        return is_loopback(self.host)
 
     def hosts(self) -> Collection[str] | None:
         """The names to be asked by, beside addresses and localhost. None: any, as when the master listens to
         the network without having been told its names."""
-        is_local = not self.unix and self.is_local
-        if "*" in self.allowed_hosts or not (self.allowed_hosts or is_local):
+        if "*" in self.allowed_hosts or not (self.allowed_hosts or self.is_local):
             return None
         return frozenset(name.lower() for name in self.allowed_hosts)
 
@@ -182,10 +179,9 @@ class Server:
                 max_deliveries=here.share(options.max_deliveries), meters=meters,
             )
         )  # fmt: skip
-        bulks = Bulks(engine, name)
         self.webhooks = Webhooks(engine, waiting, master=name, egress=egress, meters=meters)
         self.master = Master(
-            engine, waiting, ended, self.dispatch, bulks=bulks,
+            engine, waiting, ended,
             keyring=keyring, proxies=options.proxies, session_idle_s=options.session_idle_s,
             meters=meters, metrics_queues=options.metrics_queues,
             redis=without_password(self.redis_url), environment=options.environment, color=options.environment_color,
@@ -193,18 +189,17 @@ class Server:
         self.master.enqueuing = here.enqueuing()
         self._serve_http(listening)
         # The HTTP server still answers meanwhile: outcomes of running jobs are welcome to the end.
-        self._parts.push_async_callback(self._stop_work, bulks)
+        self._parts.push_async_callback(self._stop_work)
         self.dispatch.start()
         self.webhooks.start()
-        bulks.start()
 
-    async def _stop_work(self, bulks: Bulks) -> None:
+    async def _stop_work(self) -> None:
         master = self.master
         master.draining.set()
-        for part in (self.webhooks, master.waiting, master.ended):
-            part.drain()
+        master.waiting.drain()
+        master.ended.drain()
         most_s = self._left_s(0.1, 0.6)
-        await asyncio.gather(self.dispatch.stop(most_s), self.webhooks.stop(most_s), bulks.stop())
+        await asyncio.gather(self.dispatch.stop(most_s), self.webhooks.stop(most_s))
 
     async def _own_redis(self) -> str:
         """Start one; its URL."""
@@ -242,17 +237,12 @@ class Server:
         find."""
         options = self.options
         try:
-            if options.unix:
-                listening = bind_unix(Path(options.unix))
-                self._parts.callback(Path(options.unix).unlink, missing_ok=True)
-                self.url = f"unix:{options.unix}"
-            else:
-                scheme = "http" if options.tls_cert is None else "https"
-                listening, self.url = bind_tcp(options.host, options.port, scheme)
+            scheme = "http" if options.tls_cert is None else "https"
+            listening, self.url = bind_tcp(options.host, options.port, scheme)
             self._parts.callback(listening.close)
             listening.listen(http1.BACKLOG)
         except OSError as error:
-            where = options.unix or f"{options.host}:{options.port}"
+            where = f"{options.host}:{options.port}"
             raise StartError(f"cannot listen on {where}: {error.strerror or error}", EXIT_LISTEN) from None
         if files := options.tls_files():
             try:
@@ -284,8 +274,7 @@ def run(options: ServeOptions) -> int:
     # Commands keep this quiet, as they say themselves what went wrong; a server's log is the place for it.
     logging.getLogger("jqmaster.http").setLevel(logging.NOTSET)
     if options.access_log:
-        for logger in (logs.request_log, logs.delivery_log):
-            logger.setLevel(logging.INFO)
+        logs.request_log.setLevel(logging.INFO)
     most_files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     with contextlib.suppress(ValueError, OSError):  # some systems say more than they give
         resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))

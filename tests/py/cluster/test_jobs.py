@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from typing import Any
 
 import pytest
 
+from jqmaster import JQ
 from jqmaster.cluster.cluster import Cluster
 from jqmaster.cluster.names import home_of, number_of
 from jqmaster.engine.calling import pack
 from jqmaster.errors import Conflict, Invalid, NotFound
+from topologies import Cluster as RedisCluster
 
 NIL = b"\xc0"
 
@@ -50,9 +53,8 @@ async def test_then_comes_the_unique_key(jq: Cluster) -> None:
 
 async def test_jobs_of_a_call_of_which_some_are_linked_stay_together(jq: Cluster) -> None:
     keys = {home_of(f"k{number}", 6): f"k{number}" for number in range(100)}
-    with pytest.raises(Invalid, match="another partition than jobs of the call that are linked") as refused:
+    with pytest.raises(Invalid, match="linked and in several partitions; give all the same route"):
         await add(jq, {}, {"unique": keys[3]}, {"depends": [0]}, {"unique": keys[2]})
-    assert refused.value.path == "jobs[3].unique"
     assert places(await add(jq, {}, {"unique": keys[3]}, {"depends": [0, 1]}, {})) == {3}
     [parent] = await add(jq, {"unique": keys[5]})
     assert places(await add(jq, {}, {"depends": [0, parent]})) == {5}
@@ -132,6 +134,19 @@ async def test_the_next_job_comes_with_the_report_and_all_partitions_have_their_
         seen.append(number_of(job.id, 6))
     assert len(seen) == len(ids)
     assert set(seen[:6]) == set(range(6))  # each was looked at before one had a second turn
+
+
+async def test_plain_calls_pick_as_well(nodes: RedisCluster, name: str) -> None:
+    def work() -> None:
+        jq = JQ(nodes.url, namespace=name)
+        ids = {jq.enqueue("a").id for _ in range(5)}
+        [job] = jq.call("pick", worker="w", queues="a").jobs
+        outcomes = [({"id": job.id, "token": job.token, "type": "success"}, NIL)]
+        finished = jq.call("finish", worker="w", outcomes=outcomes, pick={"queues": "a"})
+        assert {job.id, finished.picked.jobs[0].id} < ids
+        jq.close()
+
+    await asyncio.to_thread(work)
 
 
 async def test_what_follows_a_job_is_where_it_was(jq: Cluster) -> None:

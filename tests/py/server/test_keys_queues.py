@@ -38,7 +38,7 @@ async def test_lists_of_queues_and_alerts_have_its_own(keyed: Keyed) -> None:
     ):
         assert (await api.get(path)).status == status, path
     refused = (await api.get("/session")).value["refused"]
-    assert {"/workers", "/bulks", "/constraints", "/keys"} <= set(refused)
+    assert {"/workers", "/constraints", "/keys"} <= set(refused)
     assert {"/queues", "/alerts", "/jobs", "/stats", "/job/{id}/history"}.isdisjoint(refused)
 
 

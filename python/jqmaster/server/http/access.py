@@ -157,6 +157,6 @@ async def _told(master: Master, identity: Identity, *, asks: bool, has_session: 
             for route in operation.routes
             if route.method == "GET" and not (operation.is_for(identity.roles) and within.may_ask(identity, operation))
         ],
-        "asks": asks, "session": has_session, "master": await master.about(),
+        "asks": asks, "session": has_session, "master": master.about(),
     }  # fmt: skip
     return packform.pack(document)

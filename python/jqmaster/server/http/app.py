@@ -238,13 +238,14 @@ class _Exchange:
         request_id = logs.request_id(request.headers.get(b"x-request-id"))
         if logs.request_log.isEnabledFor(logging.INFO):
             worker = request.headers.get(b"worker-id")
-            pairs = {
+            facts = {
                 "id": request_id.decode("ascii"), "method": scope["method"], "path": scope["path"], "status": status,
                 "ms": round(seconds * 1000, 3),
                 "worker": None if worker is None else worker.decode("utf-8", "replace"),
                 "key": request.who.key_id, "who": request.who.name if request.who.key_id else None,
             }  # fmt: skip
-            logs.request_log.info(logs.Fields("request", pairs))
+            # What may hold anything, such as a line of its own, is told by JSON alone.
+            logs.request_log.info("%(id)s %(method)s %(path)s %(status)d %(ms)g ms", facts, extra=facts)
         is_https = scope["scheme"] == "https" or request.headers.get(b"x-forwarded-proto") == b"https"
         return [(b"x-request-id", request_id), *((_ONLY_HTTPS,) if is_https else ())]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 from collections.abc import Awaitable, Mapping
 from typing import Any
 
@@ -24,7 +23,6 @@ from jqmaster.server.reader import check, map_of, map_with, members
 NOTHING: list[Any] = [-1]
 """A pick's reply that holds no job."""
 MOST_WAIT_S = 300
-_REGISTERED = re.compile(r"w[0-9a-f]{14}(?:[0-9a-f]{2})?")
 _ACTING = frozenset(one.name for one in operations().values() if any(each.type == "actor" for each in one.arguments))
 
 
@@ -54,13 +52,9 @@ async def run(
             reply = await _finish(master, arguments, spec)
         case _:
             reply = await master.engine.raw(name, *arguments)
-    if operation.room == "any" or (operation.room == "worker" and _REGISTERED.fullmatch(spec["worker"])):
-        master.dispatch.poke()
     if name == "worker":
         # Of one that was quiet long polls got nothing, and nobody knows that they wait.
         master.waiting.look_again(spec["worker"])
-    elif name == "bulk" and master.bulks is not None:
-        master.bulks.poke()
     elif name in ("grant", "revoke") and master.keyring is not None:
         with contextlib.suppress(JQError):  # it is looked again, and what was asked for is done
             await master.keyring.look()
@@ -100,7 +94,7 @@ async def _enqueue(master: Master, arguments: list[bytes]) -> Any:
     in a call."""
     if len(arguments) != 2 or b"depends" in arguments[0]:
         return await master.engine.raw("enqueue", *arguments)
-    return await master.enqueuing.enqueue(*arguments)
+    return await master.enqueuing.get(*arguments)
 
 
 async def _pick(master: Master, arguments: list[bytes], spec: Mapping[str, Any], wait_s: float) -> Any:

@@ -15,8 +15,7 @@ from driving.connection import Connection
 from driving.labels import NEVER, Labels
 from driving.random_jobs import Generator
 from driving.wire import DECODE, ENCODE, finished, page, parse_error, plain_document, spec_only, unpack_document
-from jqmaster.bundle.build import build
-from jqmaster.bundle.built import builtin
+from jqmaster.bundle.build import build, builtin
 from model import ErrorReply, Mismatch, Model, Refused, expect
 
 NAMESPACE = "{model}"
@@ -255,6 +254,10 @@ class Driver(Labels, Checks):
     def holders(self, unique):
         """The ids of the jobs whose a unique key is."""
         return (self.redis.send("GET", f"{self.namespace}:unique:{unique}") or b"").decode().split()
+
+    def respite_ms(self):
+        """When something was found to be long over."""
+        return int(self.redis.send("GET", f"{self.namespace}:respite") or -15_000)
 
     def is_asleep(self, who, channel):
         return self.redis.send("ZSCORE", f"{self.namespace}:asleep:{channel}", who) is not None

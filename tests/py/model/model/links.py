@@ -191,6 +191,7 @@ class Links(Part):
             return next(iter(may))
         doc = self.engine.look(job.id)
         states = self.trace.states_to_come(job.id, "blocked") or ([doc["status"]] if doc else [])
+        states = states or self.webhooks.ends_to_come(job.id)
         if not states:  # the record is gone at once
             if "go" in may and self.needs.may_skip(job):
                 return "go"  # which a sweep does before it ends what has expired

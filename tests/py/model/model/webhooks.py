@@ -45,6 +45,13 @@ class Webhooks(Part):
             docs = {id: self.engine.look(id) for id in self.engine.ids_after(self.last_id)}
             self.found = {id: doc["webhook"] for id, doc in docs.items() if doc and "webhook" in doc}
 
+    def ends_to_come(self, job_id):
+        """The state in which a job ended, as a notification of this operation tells it: a list of one, or none."""
+        if not self.defined:
+            return []
+        self.look()
+        return [found["event"]["status"] for found in self.found.values() if found["event"]["id"] == job_id][:1]
+
     def made(self, webhook):
         """A notification that this operation has made."""
         self.look()
