@@ -14,12 +14,11 @@ from itsdangerous import TimestampSigner
 from http_support import JSON, Answer, Api, api, asgi, master  # noqa: F401
 from jqmaster.server import session
 from jqmaster.server.keyring import Keyring
-from jqmaster.server.session import Proxies
 from keys_support import Keyed, keyed  # noqa: F401
 from parts import export_records
 from settable import SettableEngine  # noqa: F401
 
-PEERS = Proxies((ipaddress.ip_network("10.1.0.0/16"), ipaddress.ip_network("fd00::/64")))
+PEERS = (ipaddress.ip_network("10.1.0.0/16"), ipaddress.ip_network("fd00::/64"))
 
 
 def cookie_of(answer: Answer) -> Any:

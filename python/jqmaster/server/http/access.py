@@ -53,7 +53,7 @@ def identify(master: Master, keyring: Keyring, request: Request) -> Identity:
     """Who sends this. Raises 401 where that cannot be told."""
     shown = request.headers.get(b"authorization")
     if shown is None:
-        who = master.proxies.find(request) or sessions.find(keyring, request.headers, master.session_idle_s)
+        who = sessions.named(master.proxies, request) or sessions.find(keyring, request.headers)
         if who is None:
             raise _unknown("this master asks for a key: Authorization: Bearer jq_…")
         return who
@@ -110,7 +110,7 @@ async def session(master: Master, request: Request) -> Reply:
         return Reply(200, await _told(master, ANYBODY, asks=False))
     identity = identify(master, keyring, request)
     headers = []
-    logged_in = sessions.find(keyring, request.headers, master.session_idle_s)
+    logged_in = sessions.find(keyring, request.headers)
     if b"authorization" not in request.headers and logged_in == identity:
         headers = [sessions.set_cookie(sessions.make(keyring, identity.key_id), request, master.proxies)]
     return Reply(200, await _told(master, identity, asks=True, has_session=bool(headers)), headers=headers)
