@@ -50,11 +50,6 @@ def _signer(secret: bytes) -> TimestampSigner:
     return TimestampSigner(secret, salt="jq session", digest_method=hashlib.sha256)
 
 
-def make(keyring: Keyring, key_id: str) -> str:
-    """A session of who has shown this key, from now on."""
-    return _signer(keyring.seal_of(key_id) or b"").sign(key_id).decode()
-
-
 def find(keyring: Keyring, headers: Headers) -> Identity | None:
     """Who has logged in; None without a session, or when it has not been used for `IDLE_S`."""
     cookie = parse_cookie(_text(headers, "cookie")).get(COOKIE, "")
@@ -69,10 +64,11 @@ def find(keyring: Keyring, headers: Headers) -> Identity | None:
     return keyring.identity(key_id)
 
 
-def set_cookie(session: str, request: Request, proxies: Networks) -> tuple[bytes, bytes]:
-    """The header that has a browser keep a session; an empty one ends it."""
+def set_cookie(secret: bytes | None, key_id: str, request: Request, proxies: Networks) -> tuple[bytes, bytes]:
+    """The header that has a browser keep a session of who has shown a key, from now on; without a secret it ends."""
     scheme = _text(request.headers, "x-forwarded-proto") if trusts(proxies, request) else ""
     is_secure = (scheme or request.scope.get("scheme")) == "https"
+    session = _signer(secret).sign(key_id).decode() if secret else ""
     age = None if session else 0
     cookie = dump_cookie(COOKIE, session, max_age=age, secure=is_secure, httponly=True, samesite="Strict")
     return b"set-cookie", cookie.encode("ascii")
