@@ -35,7 +35,7 @@ from jqmaster.server.loop import Loop
 from jqmaster.server.master import Color, Master
 from jqmaster.server.meters import Meters
 from jqmaster.server.origin import is_loopback
-from jqmaster.server.session import IDLE_S, NO_PROXIES, Proxies
+from jqmaster.server.session import Networks
 from jqmaster.server.sockets import bind_tcp
 from jqmaster.server.webhooks import Webhooks
 
@@ -69,11 +69,9 @@ class ServeOptions:
     max_deliveries: int = 1000
     recreate: bool = False  # set a namespace up again that has vanished
     access_log: bool = False  # a line for each request
-    metrics_queues: int = 100  # shown one by one in /metrics
     allowed_hosts: Collection[str] = ()  # names to be asked by; "*": any
     root_path: str = ""  # under which a proxy serves it, such as /jq
-    proxies: Proxies = NO_PROXIES  # who say who a user is
-    session_idle_s: float = IDLE_S
+    trusted_proxies: Networks = ()  # who say who a user is
     tls_cert: Path | None = None  # PEM files; with them it is HTTPS
     tls_key: Path | None = None
     push_to: Egress | None = None  # where workers may be that are pushed to
@@ -181,8 +179,7 @@ class Server:
         self.webhooks = Webhooks(engine, waiting, master=name, egress=egress, meters=meters)
         self.master = Master(
             engine, waiting, ended,
-            keyring=keyring, proxies=options.proxies, session_idle_s=options.session_idle_s,
-            meters=meters, metrics_queues=options.metrics_queues,
+            keyring=keyring, proxies=options.trusted_proxies, meters=meters,
             redis=without_password(self.redis_url), environment=options.environment, color=options.environment_color,
         )  # fmt: skip
         self.master.enqueuing = here.enqueuing()
@@ -213,7 +210,7 @@ class Server:
         """The namespace's keys. Raises JQError, and StartError where others than this host may ask, and there are
         none."""
         options = self.options
-        is_closed = bool(options.proxies.networks)
+        is_closed = bool(options.trusted_proxies)
         keyring = Keyring(engine, required=is_closed or not (options.is_local or options.insecure))
         await keyring.look()
         if not (keyring.count or options.is_local or is_closed):
@@ -256,7 +253,7 @@ class Server:
         async def stop() -> None:
             shutdown.set()
             timeout_s = config.graceful_timeout = self._left_s(0.2, 0.6)
-            app.bounds.hurry(timeout_s / 2)
+            app.bounds.hurry(timeout_s / 3)
             await asyncio.wait({http}, timeout=timeout_s + 1)
             await end((http,), 1.0)
 
