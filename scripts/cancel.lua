@@ -17,7 +17,6 @@
 --         protected, or has ended otherwise), NOTFOUND ids[i] (with atomic)
 -- @conflict it runs, and the settings protect running jobs; force cancels it all the same
 -- @flags  drain, function
--- @room   any
 -- @once
 -- @role   pusher, operator
 -- @over   jobs
@@ -75,6 +74,6 @@ local reply, changed = selection.each(selected, takes_running and states.UNENDED
   end
   return states.name(before), true
 end)
-trail.note_jobs("cancel", spec, changed)
+trail.note_jobs("cancel", spec, selected, changed)
 transition.commit()
 return reply

@@ -12,7 +12,6 @@
 -- @errors INVALID field
 -- @conflict it runs; cancel it first
 -- @flags  drain
--- @room   any
 -- @once
 -- @role   operator
 -- @over   jobs
@@ -37,6 +36,6 @@ local reply, changed = selection.each(selected, "qwsbtkdecn", function(job)
   return states.name(job[jobs.STATE]), true
 end)
 removal.discard(unwanted)
-trail.note_jobs("discard", spec, changed)
+trail.note_jobs("discard", spec, selected, changed)
 transition.commit()
 return reply

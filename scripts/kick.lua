@@ -14,7 +14,6 @@
 -- @errors INVALID field
 -- @conflict it does not run
 -- @flags  drain
--- @room   any
 -- @once
 -- @role   operator
 -- @over   jobs
@@ -34,6 +33,6 @@ local reply, changed = selection.each(selected, states.RUNNING, function(job)
   transition.notify_worker(job, "kicked")
   return attempts.release(job, spec.delay or 0), true
 end)
-trail.note_jobs("kick", spec, changed)
+trail.note_jobs("kick", spec, selected, changed)
 transition.commit()
 return reply

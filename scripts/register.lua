@@ -17,7 +17,6 @@
 -- @reply  {worker_id: worker}           with announce its name
 -- @errors INVALID field, FULL queues
 -- @flags  write
--- @room   any
 -- @once
 -- @role   worker
 -- @role   server with key

@@ -14,7 +14,6 @@
 -- @errors INVALID field
 -- @conflict neither failed, cancelled, skipped nor waiting for a retry; or its unique key is another's
 -- @flags  write
--- @room   any
 -- @once
 -- @role   operator
 -- @over   jobs
@@ -35,6 +34,6 @@ local reply, changed = selection.each(selected, letters, function(job)
   end
   return retry.retry(job, spec.queue)
 end)
-trail.note_jobs("retry", spec, changed)
+trail.note_jobs("retry", spec, selected, changed)
 transition.commit()
 return reply

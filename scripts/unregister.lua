@@ -4,7 +4,6 @@
 -- @reply  {released: integer}           how many jobs
 -- @errors INVALID worker, NOTFOUND worker
 -- @flags  drain
--- @room   any
 -- @role   worker
 -- @bound  any
 -- @over   all

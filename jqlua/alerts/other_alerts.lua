@@ -10,7 +10,6 @@ local keyrecord = require "jqlua.limits.keyrecord"
 local keys = require "jqlua.base.keys"
 local listed = require "jqlua.workers.listed"
 local meta = require "jqlua.base.meta"
-local wording = require "jqlua.alerts.wording"
 local workers = require "jqlua.workers.workers"
 
 local M = {}
@@ -31,12 +30,12 @@ function M.check_constraint(id)
     values[i] = NOWHERE
   end
   local key = keyrecord.load(definition.n, constraints.join(values))
-  local held = key.queues[1] and constraintdoc.held_by(key, nil, MOST_LANES).jobs or 0
+  local held = key.queues[1] and constraintdoc.held_by(key, MOST_LANES).jobs or 0
   budget.pay(budget.STEP)
   if held > 0 then
     local path = type(definition.bg) == "table" and table.concat(definition.bg, ", ") or definition.bg
     alerts.add("path", held + key.in_use, { constraint = id }, "Limit %s: %s leads nowhere in %s, which share one key",
-      wording.name(id), path, wording.count(held + key.in_use, "job"))
+      alerts.name(id), path, alerts.count(held + key.in_use, "job"))
   end
 end
 
@@ -47,7 +46,7 @@ function M.check_worker(id)
   if worker then
     if worker.u and worker.w == "unreachable" and workers.is_resting(id) then -- one that pulls has no address
       alerts.add("unreachable", nil, { worker = id, since_ms = tonumber(call("ZSCORE", keys.ALIVE, id)) },
-        "Worker %s cannot be reached at %s", wording.name(worker.n), workers.shown_url(worker.u))
+        "Worker %s cannot be reached at %s", alerts.name(worker.n), workers.shown_url(worker.u))
     end
     return
   end
@@ -56,7 +55,7 @@ function M.check_worker(id)
     local lost = worker.d and #(worker.x or {}) or #listed.running(worker)
     if lost > 0 then
       alerts.add("worker_died", lost, { worker = id, since_ms = worker.t },
-        "Worker %s died, or lost its network, with %s", wording.name(worker.n), wording.count(lost, "job"))
+        "Worker %s died, or lost its network, with %s", alerts.name(worker.n), alerts.count(lost, "job"))
     end
   end
 end
@@ -74,8 +73,8 @@ function M.check_failures(group)
   end
   local message = check.message(shown.message:match("^%s*([^\n]*)"), 120)
   alerts.add("new_failures", shown.count, { group = group, since_ms = shown.first_ms, is_minor = shown.count < MANY },
-    "New failure %s: %s within %s%s", wording.name(group), wording.count(shown.count, "job"),
-    wording.span(math.max(1000, now - shown.first_ms)), message ~= "" and ". The newest says: " .. message or "")
+    "New failure %s: %s within %s%s", alerts.name(group), alerts.count(shown.count, "job"),
+    alerts.span(math.max(1000, now - shown.first_ms)), message ~= "" and ". The newest says: " .. message or "")
 end
 
 -- What is due is done within this time where anybody sweeps.

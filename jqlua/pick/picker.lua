@@ -4,7 +4,6 @@ local meta = require "jqlua.base.meta"
 local patterns = require "jqlua.pick.patterns"
 local places = require "jqlua.pick.places"
 local plans = require "jqlua.pick.plans"
-local pulse = require "jqlua.life.pulse"
 local sleepers = require "jqlua.workers.sleepers"
 local request = require "jqlua.life.request"
 local sweep = require "jqlua.schedules.sweep"
@@ -35,12 +34,9 @@ function M.give(plan, source)
     sleepers.awake(wish.worker, wait.on)
   end
   -- What is due goes first.
-  local is_due, is_first = state[meta.NEXT_DUE] <= state[meta.NOW_MS], pulse.is_due()
-  if is_due or is_first or not queue or not places.sees_all(queue) then
+  local is_due = state[meta.NEXT_DUE] <= state[meta.NOW_MS]
+  if is_due or not queue or not places.sees_all(queue) then
     transition.commit()
-  end
-  if is_first then
-    pulse.note()
   end
   if is_due then
     sweep.run(math.max(SWEEP_STEPS, math.floor(wish.count * STEPS_OF_A_JOB)))
@@ -71,30 +67,17 @@ function M.give(plan, source)
   end
 end
 
---- The orders other than by priority: entry by entry.
-local function fill_in_turn(plan)
-  local wish = plan.wish
-  local entries, each = chooser.in_turn(wish), wish.order == "round_robin" and 1 or wish.count
-  local before
-  repeat
-    before = plan.count
-    for _, entry in ipairs(entries) do
-      if plans.fill(plan, math.min(wish.count, plan.count + each), chooser.next, { entry }) then
-        return true -- this entry may still have a job that comes before the next one's
-      end
-    end
-  until plans.is_full(plan, wish.count) or plan.count == before or each > 1
-  return false
-end
-
 local function fill(plan)
   local wish = plan.wish
   if wish.entries.has_patterns and not patterns.build(wish.entries) then
     return true
-  elseif wish.order then
-    return fill_in_turn(plan)
   end
-  return plans.fill(plan, wish.count, chooser.next, wish.entries)
+  for _, entries in ipairs(wish.rounds) do
+    if plans.fill(plan, wish.count, chooser.next, entries) then
+      return true
+    end
+  end
+  return false
 end
 
 local PICK = {

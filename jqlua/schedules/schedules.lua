@@ -5,6 +5,7 @@ local creation = require "jqlua.life.creation"
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local due = require "jqlua.base.due"
+local fields = require "jqlua.base.fields"
 local jobs = require "jqlua.job.jobs"
 local jobspec = require "jqlua.job.jobspec"
 local keys = require "jqlua.base.keys"
@@ -21,6 +22,50 @@ local call = redis.call
 local MOST_RUNS = 20
 -- Without catching up, times older than this are skipped.
 local MISSED_MS = 60000
+local NIL = "\192" -- packed: what stands where there is no argument
+
+--- What says when.
+local function check_when(spec)
+  check.refuse(not spec.every and not spec.cron and "INVALID every: expected every or cron, got neither")
+  check.refuse(spec.every and spec.cron and "INVALID cron: expected either every or cron, got both")
+  if spec.every then
+    return fields.refuse(spec, "tz timezone", "only valid with cron")
+  end
+  local parsed, problem = cron.parse(spec.cron)
+  check.refuse(not parsed and "INVALID cron: " .. (problem or ""))
+  check.refuse(spec.timezone and not spec.tz and "INVALID tz: expected the rule of the timezone, got nothing")
+  parsed, problem = zones.parse(spec.tz or zones.UTC)
+  check.refuse(not parsed and "INVALID tz: " .. (problem or ""))
+end
+
+--- What the call changes of a schedule that is there. Refuses the call if its arguments are wrong.
+---@param spec table the call's
+---@return string? change run or paused; nil: it sets a schedule
+function M.check(spec)
+  local change = spec.run ~= nil and "run"
+    or spec.paused ~= nil and not (spec.job or spec.every or spec.cron) and "paused" or nil
+  if change then
+    for name in pairs(spec) do
+      check.refuse(name ~= "id" and name ~= change and name ~= "actor"
+        and "INVALID " .. name .. ": not valid with " .. change)
+    end
+    check.refuse(spec.run == false and check.problem("run", "true", spec.run))
+    check.refuse((ARGV[2] or NIL) ~= NIL and "INVALID argument: not valid with " .. change)
+    return change
+  end
+  check.refuse(#ARGV ~= 2 and "INVALID arguments: expected a spec and an argument, got " .. #ARGV)
+  check.refuse(ARGV[2] == "" and "INVALID argument: expected one MessagePack value, got no bytes")
+  check_when(spec)
+  local job = spec.job
+  check.refuse(type(job) ~= "table" and check.problem("job", "a map, as enqueue takes it", job))
+  for _, field in ipairs({ "run_at", "depends" }) do
+    check.refuse(job[field] ~= nil and "INVALID job." .. field .. ": not valid for the job of a schedule")
+  end
+  jobspec.check(job, "job", 0)
+  if job.headers and not next(job.headers) then
+    job.headers = nil -- like a job's; it would be shown as an empty list
+  end
+end
 
 --- The times of a schedule: with `every`, multiples of it since 1970.
 ---@param spec table checked
@@ -70,6 +115,12 @@ local function note_made(schedule, id, at_ms)
   end
 end
 
+local function existing(id)
+  local schedule = M.load(id)
+  check.refuse(not schedule and check.missing("id", "schedule", id))
+  return schedule
+end
+
 function M.delete(id)
   call("HDEL", keys.SCHEDULES, id)
   call("ZREM", keys.SCHEDULE_IDS, id)
@@ -102,6 +153,14 @@ function M.put(spec, argument)
   return schedule
 end
 
+--- Pauses a schedule, or has it go on.
+---@return table schedule
+function M.pause(id, paused)
+  local schedule = existing(id)
+  schedule.s.paused = paused
+  return M.put(schedule.s, schedule.a)
+end
+
 ---@param at_ms number
 ---@param is_beside boolean whether it is not one of its times
 ---@return string? id nil if its queue has no room
@@ -124,8 +183,7 @@ end
 --- Creates a job at once, beside the scheduled ones.
 ---@return table reply {job id, created}
 function M.run_now(schedule_id)
-  local schedule = M.load(schedule_id)
-  check.refuse(not schedule and check.missing("id", "schedule", schedule_id))
+  local schedule = existing(schedule_id)
   local id, created = create(schedule, meta.state[meta.NOW_MS], true)
   local job = schedule.s.job
   check.refuse(not id and "FULL job.queue: " .. check.show(job.queue or job.name) .. " has reached max_waiting")

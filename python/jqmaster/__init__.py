@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from jqmaster.client.app import JQ
     from jqmaster.client.calling import MessagePack
-    from jqmaster.client.flow import Flow, Progress
+    from jqmaster.client.flow import Flow
     from jqmaster.client.handle import Handle, JobCancelled, JobError, JobSkipped, NoResult
     from jqmaster.client.task import Call, Task
     from jqmaster.engine.engine import Engine, connect
@@ -46,7 +46,6 @@ __all__ = [
     "MessagePack",
     "Move",
     "NoResult",
-    "Progress",
     "ResumeAfter",
     "Task",
     "Worker",
@@ -61,7 +60,7 @@ __all__ = [
 _NAMES = {
     "client.app": "JQ",
     "client.calling": "MessagePack",
-    "client.flow": "Flow Progress",
+    "client.flow": "Flow",
     "client.handle": "Handle JobCancelled JobError JobSkipped NoResult",
     "client.task": "Call Task",
     "engine.engine": "Engine connect",

@@ -85,8 +85,8 @@ def jq(request: pytest.FixtureRequest, jq_redis: str, jq_namespace: str) -> Iter
     where = str(request.config.getini("jq_app"))
     app = _named(where) if where else JQ()
     with app.using(jq_redis, jq_namespace):
-        for limit in app.limits.values():
-            plainly.run(limit.bring(app))
+        for bring in app.limits.values():
+            plainly.run(bring())
         yield app
 
 

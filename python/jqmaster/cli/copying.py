@@ -51,5 +51,5 @@ def import_(file: Annotated[str, option("- for stdin")], /) -> Replies:
         return copying.import_records(engine.redis, namespace, copying.read_file(source), form=engine.form)
 
     with values.opened(file, "rb") as source:
-        keys = client.ask(imported)
-    yield {"keys": keys, "namespace": namespace}, f"{show.counted(keys, 'key')} are in {namespace}"
+        records = client.ask(imported)
+    yield {"records": records, "namespace": namespace}, f"{show.counted(records, 'record')} are in {namespace}"

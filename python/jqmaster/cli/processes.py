@@ -34,7 +34,6 @@ work = App(name="work", config=Env("JQ_", command=False, show=False))
 class Serve:
     host: Annotated[str, option("address to listen on")] = "127.0.0.1"
     port: Annotated[Port, option("0 for any free one")] = 8400
-    unix: Annotated[str | None, option("listen on this unix socket instead")] = None
     allowed_hosts: Annotated[Names | None, option("more host names to accept; * for any")] = None
     root_path: Annotated[str, option("path under which a proxy serves it: /jq")] = ""
     insecure: Annotated[bool, option("listen to other hosts without keys: anybody may do anything")] = False
@@ -44,14 +43,14 @@ class Serve:
     proxy_user_header: Annotated[str, option("header with the user's name")] = "x-forwarded-user"
     proxy_roles_header: Annotated[str, option("header with the user's roles; viewer without it")] = "x-forwarded-roles"
     session_idle: Annotated[Span, option("idle time after which web UI logins expire, in s")] = 3600
-    push_to: Annotated[PushTo, option("networks and hosts to push to, * for any; default: private networks")] = None
+    push_to: Annotated[PushTo, option("networks to push to, * for any; default: private networks")] = None
     data_dir: Annotated[Path, option("data directory of its own Redis")] = Path("var")
     max_memory: Annotated[Memory | None, option("MiB its own Redis may use, 0: any; default: half the machine's")] = (
         None
     )
     recreate: Annotated[bool, option("set up the namespace again, empty, if it vanishes from Redis")] = False
     stop_timeout: Annotated[Span, option("time limit for stopping, in s")] = 10
-    access_log: Annotated[bool, option("log a line for each request and each delivery")] = False
+    access_log: Annotated[bool, option("log a line for each request")] = False
     log_format: Annotated[Logs, option("format of the log on stderr")] = "text"
     environment: Annotated[str, option("name of this system in the web UI's header: production")] = ""
     environment_color: Annotated[
@@ -145,7 +144,7 @@ def _work(
     jq.connect(replace(jq.target, **changed))
     try:
         worker = jq.worker(**options)
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         raise Refused(f"{program}: {error}", "INVALID") from None
     return worker.run(ends_process=True)
 

@@ -1,15 +1,4 @@
-"""`JQ`: one object to define jobs, enqueue them, wait for their results, and run workers.
-
-jq = JQ()
-
-@jq.job
-def add(a: int, b: int) -> int:
-    return a + b
-
-add.enqueue(40, 2).result(timeout=10)
-
-docs/python.md is the guide.
-"""
+"""`JQ`: one object to define jobs, enqueue them, wait for their results, and run workers (docs/python.md)."""
 
 from __future__ import annotations
 
@@ -20,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from jqmaster.client.link import Link
 from jqmaster.client.registry import Registry
+from jqmaster.worker.notes import outside_of_loops
 
 if TYPE_CHECKING:
     from jqmaster.client.worker import AppWorker
@@ -64,13 +54,11 @@ class JQ(Registry):
 
         `concurrency`: jobs at a time, 8. `delayed`: also what is due later. `raises`: whether to raise.
         """
-        from jqmaster.client.burst import burst
-
-        return burst(self, queues, **options)
+        return outside_of_loops(self.aburst(queues, **options))
 
     async def aburst(self, queues: Sequence[str] | None = None, **options: Any) -> int:
         """As `burst`."""
-        from jqmaster.client.burst import aburst
+        from jqmaster.client.worker import aburst
 
         return await aburst(self, queues, **options)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Coroutine, Generator, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -21,22 +21,6 @@ Step = Call[Any] | Iterable[Call[Any]]
 
 MOST_JOBS = 10_050  # of a flow, without its callbacks
 MOST_LINKS = 100_000  # what they depend on, all together
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How many jobs of a flow have ended, and how. One whose record is gone counts as done."""
-
-    total: int
-    done: int = 0
-    failed: int = 0
-    cancelled: int = 0
-    skipped: int = 0
-
-    @property
-    def ended(self) -> int:
-        """However they ended."""
-        return self.done + self.failed + self.cancelled + self.skipped
 
 
 class Flow(Generic[R_co]):
@@ -77,10 +61,9 @@ class Flow(Generic[R_co]):
             raise await self._cause() or error from None
         return results if self._is_list else results[0]  # type: ignore[no-any-return]
 
-    async def aprogress(self) -> Progress:
-        """How many of its jobs have ended."""
-        states = [document["status"] if document else "done" for document in await self._documents()]
-        return Progress(len(states), *(states.count(state) for state in ("done", "error", "cancelled", "skipped")))
+    async def aprogress(self) -> Counter[str]:
+        """How many of its jobs are in which state: `flow.progress()["done"]`. One whose record is gone is done."""
+        return Counter(document["status"] if document else "done" for document in await self._documents())
 
     async def acancel(self, *, force: bool = False) -> int:
         """Cancel all that has not ended, callbacks included; how many jobs that were. `force` as of `Handle.cancel`.
@@ -167,8 +150,8 @@ class FlowMethods:
             calls = calls_of(step)
             links += len(calls) * len(level)
             if len(jobs) + len(calls) > MOST_JOBS or links > MOST_LINKS:
-                problem = f"a flow of {len(jobs) + len(calls):,} jobs that depend on {links:,} others all together"
-                raise ValueError(f"{problem}: expected at most {MOST_JOBS:,} jobs, and {MOST_LINKS:,}")
+                most = f"{MOST_JOBS:,} jobs, which depend on {MOST_LINKS:,} others all together"
+                raise ValueError(f"expected a flow of at most {most}")
             level = [_after(level, call, copies) for call in calls] or level
             jobs += level if calls else []
         callbacks = [] if done is None else [_after(level, done, copies)]

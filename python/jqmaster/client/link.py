@@ -16,7 +16,6 @@ from urllib.parse import quote
 
 from jqmaster.cluster.opening import Opened
 from jqmaster.connection import plainly
-from jqmaster.connection import url as redis_url
 from jqmaster.connection.subscriptions import listened
 from jqmaster.engine.ended import ENDED, glance
 from jqmaster.engine.engine import Operations, pack
@@ -54,33 +53,18 @@ class Target:
 
     @property
     def is_redis(self) -> bool:
-        """Whether `url` is that of a Redis."""
-        return redis_url.is_redis(self.url)
+        """Whether `url` is none of a server."""
+        return not self.url.startswith(("http://", "https://"))
 
     @property
     def redis_namespace(self) -> str:
         """The one that was named, or by the variable `JQ_NAMESPACE`, or `{jq}`."""
         return self.namespace or os.environ.get("JQ_NAMESPACE") or "{jq}"
 
-    @property
-    def masters(self) -> list[str]:
-        """The URLs of the servers, where `url` is of no Redis. Raises ValueError when it is no URL, or has a user
-        or password in it, and when a namespace was named as well."""
-        if not self.url.startswith(("http://", "https://")):
-            shown = redis_url.without_password(self.url)
-            raise ValueError(f"{shown}: expected {redis_url.FORMS}, or http://, https://")
-        return masters_of(self.url, self.namespace)
-
-    def check(self) -> None:
-        """Raise ValueError for a URL that cannot be."""
-        try:
-            _ = redis_url.parse(self.url) if self.is_redis else self.masters
-        except ValueError as error:
-            raise ValueError(f"{redis_url.without_password(self.url)}: {error}") from None
-
-    def key_of_master(self) -> str | None:
-        """The key that servers are shown. Raises ValueError if it is invalid, OSError."""
-        return key_of(self.key, self.key_file)
+    def masters(self) -> tuple[list[str], str | None]:
+        """The URLs of the servers, and the key that they are shown. Raises ValueError when one cannot be, and when a
+        namespace was named as well; OSError."""
+        return masters_of(self.url, self.namespace), key_of(self.key, self.key_file)
 
     def transport(self) -> Transport:
         """A way there, for plain calls in one, else for the loop that runs. Raises ValueError, OSError."""
@@ -181,7 +165,7 @@ class HttpTransport(Transport):
     def __init__(self, target: Target) -> None:
         from jqmaster.engine.http import HttpEngine
 
-        self._http = HttpEngine(target.masters, target.key_of_master(), target.wait_s)
+        self._http = HttpEngine(*target.masters(), target.wait_s)
         super().__init__(self._http)
         self._wait_s, self._polls = target.wait_s, plainly.Turns(MOST_POLLS)
 

@@ -73,7 +73,6 @@ class PlainOperations:
         by: str | Sequence[str] | None = ...,
         concurrency: int | None = ...,
         rate: Spec | None = ...,
-        cost: float | str | None = ...,
         shared: bool | None = ...,
         declared: str | None = ...,
     ) -> Document:
@@ -171,7 +170,7 @@ class PlainOperations:
         worker: str,
         queues: str | Sequence[str],
         count: int | None = ...,
-        order: Literal["priority", "ordered", "round_robin"] | None = ...,
+        order: Literal["priority", "ordered"] | None = ...,
         without: Sequence[str] | None = ...,
         request: str | None = ...,
         wait: Spec | None = ...,
@@ -256,7 +255,7 @@ class PlainOperations:
     ) -> list[Any]:
         """Runs jobs again that failed for good, were cancelled or skipped, or wait for their backoff."""
     def revoke(self, id: str) -> None:
-        """Takes a key of the HTTP API away. It stops working on every server at once."""
+        """Takes a key of the HTTP API away. It stops working on every server within a second."""
     @overload
     def schedule(
         self,
@@ -273,7 +272,8 @@ class PlainOperations:
         argument: bytes | None = ...,
         run: bool,
     ) -> ScheduleReply:
-        """Creates a recurring job, or replaces it whole; or makes its job at once, beside those of its moments."""
+        """Creates a recurring job, or replaces it whole; or makes its job at once, beside those of its moments; or
+        pauses it."""
     @overload
     def schedule(
         self,
@@ -288,7 +288,8 @@ class PlainOperations:
         declared: str | None = ...,
         argument: bytes | None = ...,
     ) -> Document:
-        """Creates a recurring job, or replaces it whole; or makes its job at once, beside those of its moments."""
+        """Creates a recurring job, or replaces it whole; or makes its job at once, beside those of its moments; or
+        pauses it."""
     def schedules(
         self,
         ids: Sequence[str] | None = ...,
@@ -339,8 +340,8 @@ class PlainOperations:
         secrets: Sequence[str] | None = ...,
     ) -> Document:
         """Creates a webhook, or replaces it but for its secrets: who is told when jobs end."""
-    def tags(self, top: int | None = ..., cursor: str | None = ..., count: int | None = ...) -> Page:
-        """The tags there are, and how many jobs have them: in order of tag, or the most used first."""
+    def tags(self, cursor: str | None = ..., count: int | None = ...) -> Page:
+        """The tags there are, in order, and how many jobs have them."""
     def tick(self, limit: int | None = ...) -> TickReply:
         """Does what is due by the clock, in bounded steps."""
     def touch(self, ids: Sequence[str]) -> int:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, Unpack, cast, overload
 
 from jqmaster.client import handle as handles
 from jqmaster.client.calling import MessagePack, Serializer
-from jqmaster.client.declared import Limit, LimitOptions, Match, Schedule, limit_of, schedule_of
+from jqmaster.client.declared import Bring, LimitOptions, Match, limit_of, schedule_of
 from jqmaster.client.flow import FlowMethods
 from jqmaster.client.handle import Handle, batched, unpacked
 from jqmaster.client.link import Link, Target, plain, plain_each, wait_s
@@ -23,7 +23,6 @@ from jqmaster.client.task import (
     Middleware,
     ScheduleOptions,
     Task,
-    TaskOptions,
     When,
     calls_of,
 )
@@ -75,8 +74,8 @@ class Registry(FlowMethods):
         self.serializer: Serializer = serializer or MessagePack()
         self.defaults: JobOptions = options.check(defaults)
         self.tasks: dict[str, Task[..., Any]] = {}
-        self.limits: dict[str, Limit] = {}
-        self.recurring: dict[str, Schedule] = {}
+        self.limits: dict[str, Bring] = {}
+        self.recurring: dict[str, Bring] = {}
         self.middlewares: list[Middleware] = []
         self.lifespans: list[Lifespan] = []
         self.state: Any = None
@@ -135,7 +134,7 @@ class Registry(FlowMethods):
         """
 
         def declare(task: AnyTask) -> AnyTask:
-            _add(self.recurring, schedule_of(task, when))
+            _add(self.recurring, "schedule", *schedule_of(self, task, when))
             return task
 
         return declare
@@ -152,7 +151,7 @@ class Registry(FlowMethods):
         Raises TypeError or ValueError for what cannot be."""
         if match is None:
             return lambda it: self.limit(it, **limits)
-        _add(self.limits, limit_of(match, limits))
+        _add(self.limits, "limit", *limit_of(self, match, {**limits}))
         return match
 
     def middleware(self, function: MiddlewareT) -> MiddlewareT:
@@ -209,8 +208,6 @@ class Registry(FlowMethods):
 
     def handle(self, job_id: str) -> Handle[Any]:
         """A job by its id. Asks nobody: it may not exist."""
-        if not isinstance(job_id, str):
-            raise TypeError(f"expected the id of a job, got {job_id!r}")
         return Handle(self.link, job_id)
 
     async def agather(
@@ -234,12 +231,9 @@ class Registry(FlowMethods):
         if job is None:
             raise LookupError("dependency_results() is for a function that runs as a job, while it runs")
         ids = list(job.depends or ())
-        names: dict[str, str] = {}
-        if any(task.result_converter is not None for task in self.tasks.values()):
-            engine = (await self.link.open()).engine
-            documents = await batched(engine.get, ids)
-            names = {document["id"]: document["name"] for document in documents if document}
-        jobs = [Handle[Any](self.link, job_id, task=self.tasks.get(names.get(job_id, ""))) for job_id in ids]
+        documents = await batched((await self.aengine()).get, ids)
+        tasks = [document and self.tasks.get(document["name"]) for document in documents]
+        jobs = [Handle[Any](self.link, job_id, task=task) for job_id, task in zip(ids, tasks, strict=True)]
         return await self.agather(jobs, return_errors=return_errors)
 
     gather, dependency_results = plain(agather), plain(adependency_results)
@@ -308,22 +302,17 @@ class Registry(FlowMethods):
 
     # -- parts ------------------------------------------------------------------------------------
 
-    def _job(self, /, *function: Callable[..., Any], **given: Unpack[TaskOptions]) -> Any:
-        return self._define(function[0], given) if function else partial(self._job, **given)
-
-    def _define(self, function: Callable[..., Any], options: TaskOptions) -> Task[..., Any]:
-        own = options.copy()
-        name = own.pop("name", None) or getattr(function, "__name__", None)
+    def _job(self, function: Any = None, /, **given: Any) -> Any:
+        if function is None:
+            return partial(self._job, **given)
+        name = given.pop("name", None) or getattr(function, "__name__", None)
         if not isinstance(name, str):
             raise TypeError(f"{function!r} has no name; give one, text: @jq.job(name=...)")
         if name in self.tasks:
             raise ValueError(f"there is a job {name!r} already; give this one another: @jq.job(name=...)")
         if not callable(function) or isinstance(function, type):
             raise TypeError(f"job {name}: expected a function, got {function!r}")
-        process, retry_on, give_up_on = own.pop("process", None), own.pop("retry_on", None), own.pop("give_up_on", None)
-        task: Task[..., Any] = DefinedTask(
-            self, function, name, own, process=process, retry_on=retry_on, give_up_on=give_up_on
-        )
+        task: Task[..., Any] = DefinedTask(self, function, name, given)
         self.tasks[name] = task
         return task
 
@@ -342,7 +331,7 @@ class Registry(FlowMethods):
         return done
 
 
-def _add(declared: dict[str, Any], new: Limit | Schedule) -> None:
-    if new.id in declared:
-        raise ValueError(f"there is a {new} already; give this one another id")
-    declared[new.id] = new
+def _add(declared: dict[str, Bring], what: str, new_id: str, bring: Bring) -> None:
+    if (name := f"{what} {new_id}") in declared:
+        raise ValueError(f"there is a {name} already; give this one another id")
+    declared[name] = bring

@@ -182,10 +182,10 @@ async def _register(cluster: Partitions, call: Call) -> Any:
 
 async def _schedule(cluster: Partitions, call: Call) -> Any:
     """It is where the jobs belong that it makes; what it made before may have belonged elsewhere."""
-    if call.spec.get("run"):
-        return await _any(cluster, call)
     job, name = call.spec.get("job"), call.spec.get("id")
-    [home] = await cluster.routes.homes([(job, call.arguments[1])]) if isinstance(job, dict) else [None]
+    if not isinstance(job, dict):  # it is run or paused
+        return await _any(cluster, call)
+    [home] = await cluster.routes.homes([(job, call.arguments[1])])
     home = home_of(str(name), len(cluster.engines)) if home is None else home
     reply = await cluster.at(home, call)
     await cluster.everywhere(Call("unschedule", [pack({"id": name})]), lacking=True, but=home)
@@ -265,7 +265,7 @@ WAYS: Mapping[str, Callable[[Partitions, Call], Awaitable[Any]]] = {
 # What is set alike in all partitions, beside the settings: listings, what names a thing, and which fields are set.
 _SET = {
     "queues": ("name", "paused", "max_waiting", "fair", "settings"),
-    "constraints": ("id", "match", "by", "concurrency", "rate", "cost", "shared"),
+    "constraints": ("id", "match", "by", "concurrency", "rate", "shared"),
     "keys": ("id", "digest", "roles", "queues"),
 }
 

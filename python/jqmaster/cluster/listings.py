@@ -18,9 +18,7 @@ from jqmaster.errors import Invalid
 from jqmaster.manifest.manifest import operations
 
 _COUNT = 100  # of a page that does not say
-_MOST_TAGS = 1000
 _IN_ALL = ("all", "constrain")  # what goes to all partitions alike: the first one's trail tells of it
-_MOST_TOLD = 10
 
 Rule = Callable[[list[Any]], Any]
 
@@ -51,14 +49,6 @@ def _merged(each: Sequence[Document], rules: Mapping[str, Rule]) -> Document:
 
 def _first(values: list[Any]) -> Any:
     return values[0]
-
-
-def _tallied(values: list[Any]) -> list[Any]:
-    """Lists of [name, count], the most first."""
-    counts: Counter[str] = Counter()
-    for name, count in (entry for entries in values for entry in entries):
-        counts[name] += count
-    return [list(entry) for entry in counts.most_common(_MOST_TOLD)]
 
 
 def _busiest(values: list[Any]) -> list[Any]:
@@ -98,8 +88,7 @@ class Listing(NamedTuple):
 
 _TIMES: Mapping[str, Rule] = {"wait": _distribution, "run": _distribution}
 _USES: Mapping[str, Rule] = {
-    "concurrency": _first, "cost": _first, "opens_ms": min, "hold_ms": max, "more": any, "busiest": _busiest,
-    "queues": _tallied,
+    "concurrency": _first, "opens_ms": min, "hold_ms": max, "more": any, "busiest": _busiest,
 }  # fmt: skip
 LISTINGS: Mapping[str, Listing] = {
     # What the oldest job of a queue waits for is told by its partition.
@@ -154,13 +143,12 @@ def _cut(names: Mapping[str, Any], pages: Sequence[Any], call: Call) -> tuple[st
 
 
 async def tags(cluster: Partitions, call: Call) -> Any:
-    """Counts of the same tag add up. Of the most used ones a thousand of each partition are looked at."""
-    top = call.spec.get("top")
-    pages = await cluster.everywhere(call.but(top=_MOST_TAGS) if type(top) is int and top > 0 else call)
+    """Counts of the same tag add up."""
+    pages = await cluster.everywhere(call)
     counts: Counter[str] = Counter()
     for page in pages:
         counts.update({replies.text(tag): count for tag, count in page[1:]})
-    cursor, shown = _cut(counts, pages, call) if top is None else ("", [tag for tag, _ in counts.most_common(top)])
+    cursor, shown = _cut(counts, pages, call)
     return [_bytes(cursor), *([_bytes(tag), counts[tag]] for tag in shown)]
 
 

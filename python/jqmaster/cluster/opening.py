@@ -25,17 +25,9 @@ class All:
     def __init__(self, parts: Sequence[Any]) -> None:
         self._parts = parts
 
-    @property
-    def under_way(self) -> int:
-        return sum(part.under_way for part in self._parts)
-
     def start(self) -> None:
         for part in self._parts:
             part.start()
-
-    def poke(self) -> None:
-        for part in self._parts:
-            part.poke()
 
     def drain(self) -> None:
         for part in self._parts:

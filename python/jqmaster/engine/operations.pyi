@@ -90,7 +90,6 @@ class CallsByName(Calling):
         by: str | Sequence[str] | None = ...,
         concurrency: int | None = ...,
         rate: Spec | None = ...,
-        cost: float | str | None = ...,
         shared: bool | None = ...,
         declared: str | None = ...,
     ) -> Document:
@@ -192,7 +191,7 @@ class CallsByName(Calling):
         worker: str,
         queues: str | Sequence[str],
         count: int | None = ...,
-        order: Literal["priority", "ordered", "round_robin"] | None = ...,
+        order: Literal["priority", "ordered"] | None = ...,
         without: Sequence[str] | None = ...,
         request: str | None = ...,
         wait: Spec | None = ...,
@@ -277,7 +276,7 @@ class CallsByName(Calling):
     ) -> list[Any]:
         """Runs jobs again that failed for good, were cancelled or skipped, or wait for their backoff."""
     async def revoke(self, id: str) -> None:
-        """Takes a key of the HTTP API away. It stops working on every server at once."""
+        """Takes a key of the HTTP API away. It stops working on every server within a second."""
     @overload
     async def schedule(
         self,
@@ -294,7 +293,8 @@ class CallsByName(Calling):
         argument: bytes | None = ...,
         run: bool,
     ) -> ScheduleReply:
-        """Creates a recurring job, or replaces it whole; or makes its job at once, beside those of its moments."""
+        """Creates a recurring job, or replaces it whole; or makes its job at once, beside those of its moments; or
+        pauses it."""
     @overload
     async def schedule(
         self,
@@ -309,7 +309,8 @@ class CallsByName(Calling):
         declared: str | None = ...,
         argument: bytes | None = ...,
     ) -> Document:
-        """Creates a recurring job, or replaces it whole; or makes its job at once, beside those of its moments."""
+        """Creates a recurring job, or replaces it whole; or makes its job at once, beside those of its moments; or
+        pauses it."""
     async def schedules(
         self,
         ids: Sequence[str] | None = ...,
@@ -360,8 +361,8 @@ class CallsByName(Calling):
         secrets: Sequence[str] | None = ...,
     ) -> Document:
         """Creates a webhook, or replaces it but for its secrets: who is told when jobs end."""
-    async def tags(self, top: int | None = ..., cursor: str | None = ..., count: int | None = ...) -> Page:
-        """The tags there are, and how many jobs have them: in order of tag, or the most used first."""
+    async def tags(self, cursor: str | None = ..., count: int | None = ...) -> Page:
+        """The tags there are, in order, and how many jobs have them."""
     async def tick(self, limit: int | None = ...) -> TickReply:
         """Does what is due by the clock, in bounded steps."""
     async def touch(self, ids: Sequence[str]) -> int:

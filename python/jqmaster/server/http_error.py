@@ -63,19 +63,9 @@ def invalid(field: str | None, message: str) -> HttpError:
     return HttpError(400, "INVALID", f"{field}: {message}" if field else message, field)
 
 
-def busy(what: str) -> HttpError:
-    """503: a bound of this server is reached. Nothing was done; at another, or after a moment, it may be."""
-    return HttpError(503, "BUSY", f"this server has {what}; another may have room")
-
-
 def draining() -> HttpError:
     """503: this master is about to stop; another one, or this one restarted, will do."""
     return HttpError(503, "DRAINING", "this server is stopping; try again, it or another will answer")
-
-
-def internal() -> HttpError:
-    """500, for what can only be a fault of ours."""
-    return HttpError(500, "INTERNAL", "a fault of this server; its log has the details")
 
 
 def from_engine(error: JQError, field: str | None) -> HttpError:
@@ -96,8 +86,6 @@ def from_engine(error: JQError, field: str | None) -> HttpError:
 def _unavailable(error: Unavailable) -> str:
     # Not redis-py's own words for a lost connection: they tell the world where Redis is.
     cause = error.cause
-    if isinstance(cause, redis.exceptions.OutOfMemoryError):
-        return "Redis is out of memory: it takes no new jobs until some are finished"
     if isinstance(cause, redis.exceptions.ResponseError) and not str(cause).startswith("LOADING"):
         return f"Redis refused: {error.message}"
     return "Redis cannot be reached or is starting; after a moment try again"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from urllib.parse import parse_qsl
 from werkzeug.datastructures import MIMEAccept
 from werkzeug.http import parse_accept_header, parse_options_header
 
+from jqmaster.engine.options import meant
 from jqmaster.engine.packform import MSGPACK
 from jqmaster.server.http_error import HttpError, invalid
 from jqmaster.server.keyring import ANYBODY, Identity
@@ -75,10 +75,7 @@ def read_query(query: bytes, known: Iterable[str]) -> dict[str, str | list[str]]
 
 def unknown_field(name: str, known: Iterable[str], kind: str = "field") -> HttpError:
     """400 for a name that is not one of `known`, with a suggestion when one is close."""
-    shown = printable(name)
-    close = difflib.get_close_matches(shown, list(known), n=1)
-    hint = f"; did you mean {close[0]}?" if close else ""
-    return invalid(shown, f"unknown {kind}{hint}")
+    return invalid(shown := printable(name), f"unknown {kind}{meant(shown, known)}")
 
 
 def seconds(value: Any, name: str, most: float) -> float:

@@ -13,16 +13,14 @@ import ssl
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import hypercorn.asyncio
-import hypercorn.config
+from redis.exceptions import RedisError
 
 from jqmaster import __version__
 from jqmaster.cluster.opening import Opened
 from jqmaster.connection.url import without_password
 from jqmaster.connection.wake import end
-from jqmaster.engine import scripts
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.scripts import Form
 from jqmaster.errors import JQError, UnsuitableServer
@@ -38,7 +36,7 @@ from jqmaster.server.master import Color, Master
 from jqmaster.server.meters import Meters
 from jqmaster.server.origin import is_loopback
 from jqmaster.server.session import IDLE_S, NO_PROXIES, Proxies
-from jqmaster.server.sockets import bind_tcp, bind_unix
+from jqmaster.server.sockets import bind_tcp
 from jqmaster.server.webhooks import Webhooks
 
 log = logging.getLogger("jqmaster.server")
@@ -65,13 +63,12 @@ class ServeOptions:
     form: Form = "auto"
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT  # 0: any free one
-    unix: str | None = None  # a socket's path, instead of host and port
     data_dir: Path = field(default_factory=lambda: Path("var"))
     max_memory: int | None = None  # of an own Redis, in bytes; 0: any. None: half of what is available
     stop_timeout_s: float = 10.0
     max_deliveries: int = 1000
     recreate: bool = False  # set a namespace up again that has vanished
-    access_log: bool = False  # a line for each request and delivery
+    access_log: bool = False  # a line for each request
     metrics_queues: int = 100  # shown one by one in /metrics
     allowed_hosts: Collection[str] = ()  # names to be asked by; "*": any
     root_path: str = ""  # under which a proxy serves it, such as /jq
@@ -87,15 +84,18 @@ class ServeOptions:
     @property
     def is_local(self) -> bool:
         """Whether nobody but this host can ask."""
-        return bool(self.unix) or is_loopback(self.host)
+        return is_loopback(self.host)
 
     def hosts(self) -> Collection[str] | None:
         """The names to be asked by, beside addresses and localhost. None: any, as when the master listens to
         the network without having been told its names."""
-        is_local = not self.unix and self.is_local
-        if "*" in self.allowed_hosts or not (self.allowed_hosts or is_local):
+        if "*" in self.allowed_hosts or not (self.allowed_hosts or self.is_local):
             return None
         return frozenset(name.lower() for name in self.allowed_hosts)
+
+    def tls_files(self) -> tuple[str, str] | None:
+        """The certificate's and its key's."""
+        return None if self.tls_cert is None else (str(self.tls_cert), str(self.tls_key or self.tls_cert))
 
     def egress(self) -> Egress:
         """Where it may push. Who can register a worker chooses where: so nowhere, until it is said, when others
@@ -115,10 +115,7 @@ class Server:
         self.dispatch: Dispatch
         self.webhooks: Webhooks
         self._embedded: EmbeddedRedis | None = None
-        self._shutdown = asyncio.Event()
-        self._http: asyncio.Task[None] | None = None
-        self._socket: socket.socket | None = None
-        self._config: hypercorn.config.Config
+        self._http: asyncio.Task[None]
         self._parts = contextlib.AsyncExitStack()  # what was started, and how each is stopped
         self._stop_by = 0.0
 
@@ -147,8 +144,7 @@ class Server:
 
     async def failed(self) -> None:
         """Return when the HTTP server has ended without being told to."""
-        assert self._http is not None
-        await asyncio.wait({self._http})
+        await asyncio.wait((self._http,))
 
     async def __aenter__(self) -> Server:
         await self.start()
@@ -161,20 +157,16 @@ class Server:
 
     async def _start(self) -> None:
         options = self.options
-        try:
-            scripts.check_namespace(options.namespace)
-        except ValueError as error:
-            raise StartError(str(error)) from None
-        self._listen()
+        listening = self._listen()
         self.redis_url = options.redis_url or await self._own_redis()
-        here = Opened(self.redis_url, options.namespace, form=options.form, recreate=options.recreate)
-        self._parts.push_async_callback(self._close, here)
         try:
+            here = Opened(self.redis_url, options.namespace, form=options.form, recreate=options.recreate)
+            self._parts.push_async_callback(here.close)
             await here.load()
             keyring = await self._keys(here.engine)
         except UnsuitableServer as error:
             raise StartError(str(error), EXIT_REDIS) from None
-        except (JQError, ValueError) as error:
+        except (JQError, RedisError, ValueError) as error:
             raise StartError(f"cannot use Redis at {without_password(self.redis_url)}: {error}", EXIT_REDIS) from None
         waiting, ended = here.waiting(), here.ended()
         self._parts.push_async_callback(waiting.stop)
@@ -189,117 +181,92 @@ class Server:
         )  # fmt: skip
         self.webhooks = Webhooks(engine, waiting, master=name, egress=egress, meters=meters)
         self.master = Master(
-            engine, waiting, ended, self.dispatch,
+            engine, waiting, ended,
             keyring=keyring, proxies=options.proxies, session_idle_s=options.session_idle_s,
             meters=meters, metrics_queues=options.metrics_queues,
             redis=without_password(self.redis_url), environment=options.environment, color=options.environment_color,
         )  # fmt: skip
         self.master.enqueuing = here.enqueuing()
-        self._parts.push_async_callback(self._stop_http)
+        self._serve_http(listening)
         # The HTTP server still answers meanwhile: outcomes of running jobs are welcome to the end.
         self._parts.push_async_callback(self._stop_work)
         self.dispatch.start()
         self.webhooks.start()
-        self._serve_http()
 
     async def _stop_work(self) -> None:
         master = self.master
         master.draining.set()
-        for part in (self.webhooks, master.waiting, master.ended):
-            part.drain()
+        master.waiting.drain()
+        master.ended.drain()
         most_s = self._left_s(0.1, 0.6)
         await asyncio.gather(self.dispatch.stop(most_s), self.webhooks.stop(most_s))
 
-    async def _close(self, here: Opened) -> None:
-        with contextlib.suppress(Exception):
-            await here.close()
-
     async def _own_redis(self) -> str:
         """Start one; its URL."""
-        self._embedded = EmbeddedRedis(self.options.data_dir, max_memory=self.options.max_memory)
-        self._parts.push_async_callback(self._stop_redis, self._embedded)
+        embedded = self._embedded = EmbeddedRedis(self.options.data_dir, max_memory=self.options.max_memory)
+
+        async def stop() -> None:
+            await asyncio.to_thread(embedded.stop, self._left_s(1.0))
+            self._embedded = None
+
+        self._parts.push_async_callback(stop)
         try:
-            return await asyncio.to_thread(self._embedded.start)
+            return await asyncio.to_thread(embedded.start)
         except EmbeddedRedisError as error:
             raise StartError(str(error), EXIT_REDIS) from None
-
-    async def _stop_redis(self, embedded: EmbeddedRedis) -> None:
-        await asyncio.to_thread(embedded.stop, self._left_s(1.0))
-        self._embedded = None
 
     async def _keys(self, engine: Engine) -> Keyring:
         """The namespace's keys. Raises JQError, and StartError where others than this host may ask, and there are
         none."""
         options = self.options
-        required = bool(options.proxies.networks) or not (options.is_local or options.insecure)
-        keyring = Keyring(engine, engine.redis, required=required)
-        self._parts.push_async_callback(keyring.stop)
-        await keyring.start()
-        if keyring.count or options.is_local or options.proxies.networks:
-            return keyring
-        if not options.insecure:
-            raise StartError(
-                f"on {options.host} others than this host can ask, and {options.namespace} has no keys. Create one: "
-                "jqmaster keys create NAME --role admin --redis URL; or serve --insecure lets everybody do everything"
-            )
-        log.warning("--insecure: whoever reaches %s may do everything, as there are no keys", self.url)
+        is_closed = bool(options.proxies.networks)
+        keyring = Keyring(engine, required=is_closed or not (options.is_local or options.insecure))
+        await keyring.look()
+        if not (keyring.count or options.is_local or is_closed):
+            if not options.insecure:
+                raise StartError(
+                    f"on {options.host} others than this host can ask, and {options.namespace} has no keys. Create "
+                    "one: jqmaster keys create NAME --role admin --redis URL; or serve --insecure lets everybody do "
+                    "everything"
+                )
+            log.warning("--insecure: whoever reaches %s may do everything, as there are no keys", self.url)
         return keyring
 
-    def _listen(self) -> None:
+    def _listen(self) -> socket.socket:
         """Bind before anything else: an address in use is the most common mistake, and costs nothing to
         find."""
         options = self.options
-        self._parts.callback(self._unlisten)
         try:
-            if options.unix:
-                self._socket = bind_unix(Path(options.unix))
-                self.url = f"unix:{options.unix}"
-            else:
-                scheme = "http" if options.tls_cert is None else "https"
-                self._socket, self.url = bind_tcp(options.host, options.port, scheme)
-            self._socket.listen(http1.BACKLOG)
+            scheme = "http" if options.tls_cert is None else "https"
+            listening, self.url = bind_tcp(options.host, options.port, scheme)
+            self._parts.callback(listening.close)
+            listening.listen(http1.BACKLOG)
         except OSError as error:
-            where = options.unix or f"{options.host}:{options.port}"
+            where = f"{options.host}:{options.port}"
             raise StartError(f"cannot listen on {where}: {error.strerror or error}", EXIT_LISTEN) from None
-        if options.tls_cert is not None:
+        if files := options.tls_files():
             try:
-                ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(*self._tls_files())
+                ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(*files)
             except (OSError, ssl.SSLError) as error:
-                files = " and ".join(dict.fromkeys(self._tls_files()))
-                raise StartError(f"no certificate with its key in {files}: {error.strerror or error}") from None
+                named = " and ".join(dict.fromkeys(files))
+                raise StartError(f"no certificate with its key in {named}: {error.strerror or error}") from None
+        return listening
 
-    def _unlisten(self) -> None:
-        if self._socket is not None:
-            self._socket.close()
-        if self.options.unix and self.url:
-            with contextlib.suppress(OSError):
-                os.unlink(self.options.unix)
+    def _serve_http(self, listening: socket.socket) -> None:
+        config = http1.config(listening.detach(), self.options.tls_files())
+        app = self.app = App(self.master, hosts=self.options.hosts(), root_path=self.options.root_path.rstrip("/"))
+        shutdown = asyncio.Event()
+        serving = hypercorn.asyncio.serve(app, config, shutdown_trigger=shutdown.wait)  # type: ignore[arg-type]
+        http = self._http = asyncio.create_task(serving, name="http server")
 
-    def _tls_files(self) -> tuple[str, str]:
-        options = self.options
-        return str(options.tls_cert), str(options.tls_key or options.tls_cert)
+        async def stop() -> None:
+            shutdown.set()
+            timeout_s = config.graceful_timeout = self._left_s(0.2, 0.6)
+            app.bounds.hurry(timeout_s / 2)
+            await asyncio.wait({http}, timeout=timeout_s + 1)
+            await end((http,), 1.0)
 
-    def _serve_http(self) -> None:
-        assert self._socket is not None
-        config = self._config = http1.config(self._socket.detach())
-        self._socket = None
-        if self.options.tls_cert is not None:
-            config.certfile, config.keyfile = self._tls_files()
-            config.alpn_protocols = ["http/1.1"]
-        self.app = App(self.master, hosts=self.options.hosts(), root_path=self.options.root_path.rstrip("/"))
-        app: Any = self.app
-        serving = hypercorn.asyncio.serve(app, config, shutdown_trigger=self._shutdown.wait)
-        self._http = asyncio.create_task(serving, name="http server")
-
-    async def _stop_http(self) -> None:
-        self._shutdown.set()
-        if self._http is None:
-            return
-        timeout_s = self._config.graceful_timeout = self._left_s(0.2, 0.6)
-        self.app.bounds.hurry(timeout_s / 2)
-        await asyncio.wait({self._http}, timeout=timeout_s + 1)
-        if not self._http.done():
-            await end((self._http,), 1.0)
+        self._parts.push_async_callback(stop)
 
 
 def run(options: ServeOptions) -> int:
@@ -307,8 +274,7 @@ def run(options: ServeOptions) -> int:
     # Commands keep this quiet, as they say themselves what went wrong; a server's log is the place for it.
     logging.getLogger("jqmaster.http").setLevel(logging.NOTSET)
     if options.access_log:
-        for logger in (logs.request_log, logs.delivery_log):
-            logger.setLevel(logging.INFO)
+        logs.request_log.setLevel(logging.INFO)
     most_files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     with contextlib.suppress(ValueError, OSError):  # some systems say more than they give
         resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))

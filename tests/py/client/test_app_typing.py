@@ -14,10 +14,11 @@ mypy_api = pytest.importorskip("mypy.api")
 
 # A line with `# wrong: code` must be refused with that code, and no other line may be.
 PROGRAM = """
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, assert_type
 
-from jqmaster import JQ, Call, Flow, FollowUp, Handle, Job, Move, Progress, ResumeAfter
+from jqmaster import JQ, Call, Flow, FollowUp, Handle, Job, Move, ResumeAfter
 from jqmaster import Hamster  # wrong: attr-defined
 
 jq = JQ(timeout=60)
@@ -81,7 +82,7 @@ async def main() -> None:
     assert_type(await (await mail.aenqueue("a", subject="b")).aresult(), dict[str, int])
     assert_type(await add.enqueue(1), int)
     assert_type(await jq.chord([clean.job()], add.job(1)), int)
-    assert_type(await (await jq.achain(clean.job(), add.job(1))).aprogress(), Progress)
+    assert_type(await (await jq.achain(clean.job(), add.job(1))).aprogress(), Counter[str])
     assert_type((await jq.aoperations.kick(where={"worker": "w"})).changed, int)
     assert_type(await jq.agather(await mail.amap(["a"])), list[dict[str, int]])
 

@@ -153,6 +153,17 @@ async def test_text_that_is_no_utf8_is_refused_as_for_others(keyed: Keyed, path:
         assert answer.status == 400, answer.value
 
 
+async def test_what_scripts_may_read_otherwise_is_refused(keyed: Keyed) -> None:
+    api = await keyed.grant("admin")
+    bound = await keyed.grant("pusher", queues=["mail"])
+    twice = b"\x82\xa7digests\xc2\xa7digests\xc3"
+    assert (await api.post("/call/keys", raw=msgpack.packb([twice]))).status == 400
+    job = b"\x82\xa4name\xa4mail\xa4name\xa5other"
+    assert (
+        await bound.post("/call/enqueue", raw=msgpack.packb([job, b"\xc0", msgpack.packb({"name": "mail"}), b"\xc0"]))
+    ).status == 400
+
+
 @pytest.mark.parametrize("role", ["worker", "operator", "admin"])
 async def test_what_is_kept_from_a_role_is_refused_in_calls(keyed: Keyed, role: Any) -> None:
     api = await keyed.grant(role)

@@ -79,7 +79,7 @@ async def test_a_master_that_is_killed_takes_no_moment_with_it(
     await enqueue(own, delay=0.01)  # every master looks once, and sleeps by the shorter time from then on
     await asyncio.sleep(0.1)
     for master in masters:
-        master.dispatch.poke()
+        master.dispatch._channel.wake_all()
     job = await enqueue(own, delay=1.5)
     for index, master in enumerate(masters):
         if index != survivor:

@@ -10,7 +10,6 @@ import {
   FilterBar,
   Head,
   Loaded,
-  linked,
   Meter,
   none,
   onHold,
@@ -18,7 +17,6 @@ import {
   Section,
   Table,
   toLimit,
-  toQueue,
   Until,
   usePageOf,
   usePages,
@@ -58,11 +56,10 @@ const shownKey = (by) => (by === undefined ? '(all)' : typeof by === 'string' ? 
 
 /** Live use of one key, or of a limit without keys. */
 function Use({ limit, of = limit }) {
-  const { concurrency, rate, cost } = limit;
-  const unit = cost === undefined ? 'starts' : 'used';
+  const { concurrency, rate } = limit;
   const parts = [
     concurrency && html`<${Meter} value=${of.running} limit=${concurrency} unit="running" />`,
-    rate && of.starts !== undefined && html`<${Meter} value=${of.starts} limit=${rate.limit} unit=${unit} />`,
+    rate && of.starts !== undefined && html`<${Meter} value=${of.starts} limit=${rate.limit} unit="starts" />`,
   ].filter(Boolean);
   return parts.length ? parts : html`<span>${count(of.running)} running</span>`;
 }
@@ -272,7 +269,6 @@ function FullestKeys({ limit, reload }) {
 const factsOf = (limit) => [
   ['At most', inWords(limit)],
   ['For each', limit.by && html`<code>${paths(limit).join(', ')}</code>`],
-  ['Cost of a start', limit.cost !== undefined && html`<code>${String(limit.cost)}</code>`],
   ['Running', count(limit.running)],
   ['Held jobs', limit.held ? html`<b><${Least} of=${limit} number=${limit.held} /></b>` : none('0')],
   ['Keys in use', limit.by && html`${count(limit.keys)}, <${Least} of=${limit} number=${limit.full} /> of them full`],
@@ -298,11 +294,6 @@ export function Limit({ params: { id } }) {
     <${Loaded} of=${state}>${() => html`
       <div class="grid">
         <${Section} title="What it says"><${Facts} pairs=${factsOf(limit)} /><//>
-        <${Section} title="Queues it holds jobs of">${
-          limit.queues.length
-            ? html`<${Facts} pairs=${limit.queues.map(([name, held]) => [linked([name], toQueue), `${count(held)} held`])} />`
-            : html`<p class="muted">None: nothing is held.</p>`
-        }<//>
         <${Section} title="Which jobs"><${Tree} value=${limit.match} label="Matcher" /><//>
       </div>
       <h2>Keys in use</h2>

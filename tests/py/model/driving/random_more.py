@@ -200,7 +200,8 @@ class MoreGenerator:
     def schedule(self):
         known = self.driver.model.schedules.defined
         if self.chance(0.2):
-            return {"id": self.rng.choice([*known, "unknown"]), "run": True}
+            change = {"run": True} if self.chance(0.5) else {"paused": self.chance(0.5)}
+            return {"id": self.rng.choice([*known, "unknown"]), **change}
         if known and self.chance(0.3):  # the same with something else about it
             old = known[self.rng.choice(list(known))]
             fields = {"id": old.id, **old.given}
