@@ -30,7 +30,7 @@ def chunks(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
 @cache
 def built(checkout: Path | None = None, clock: Literal["server", "settable"] = "server") -> build.Bundle:
     """Once: a run measures one engine, also while somebody edits it."""
-    return build.build(checkout, clock)
+    return build.build(checkout or BENCH.parent, clock)
 
 
 class Floor:

@@ -7,16 +7,11 @@ local call = redis.call
 -- unpack() of some thousands of values fails in Redis: a list that has so many is sent before the others.
 local MOST = 4000
 
----@drained
 M.writes = {} -- key, value, key, value, ...
----@drained
 M.unwanted = {} -- keys to remove
----@drained
 M.adds = {} -- key of a sorted set -> {score, member, score, member, ...}
----@drained
 M.removals = {} -- key of a sorted set -> {member, ...}
 
----@kept
 -- The last score formatted, and its text.
 local printed = { 0, "0" }
 
@@ -86,6 +81,11 @@ local function send(command, list)
   for i = #list, 1, -1 do
     list[i] = nil
   end
+end
+
+---@return boolean # whether nothing is buffered
+function M.is_empty()
+  return not (M.writes[1] or M.unwanted[1] or next(M.adds) or next(M.removals))
 end
 
 --- Sends all buffered writes.

@@ -1,4 +1,6 @@
 -- Checks of arguments. A failed check returns the text of the error reply.
+local batch = require "jqlua.base.batch"
+
 local M = {}
 
 --- Ends the call with an error reply, if there is a problem. Nothing may have been written. The build puts a frame
@@ -7,7 +9,7 @@ local M = {}
 function M.refuse(problem)
   if problem then
     local reply = redis.error_reply(problem)
-    reply.is_refusal = true
+    reply.is_refusal = batch.is_empty() -- else what is buffered must go, as after any other error
     error(reply, 0)
   end
 end

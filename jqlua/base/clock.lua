@@ -1,7 +1,6 @@
 -- The only reader of the clock. The test build replaces this module by clock_settable.
 local M = {}
 
----@kept
 -- The last second as text, and in milliseconds.
 local second = { false, 0 }
 

@@ -14,7 +14,6 @@ M.OUTCOME = NAMESPACE .. ":o:" -- + id, string: kept result, or error of the las
 M.EXTRA = NAMESPACE .. ":x:" -- + id, string: rarely needed facts of a job
 M.SET = NAMESPACE .. ":" -- + letter + ":" + queue, zset: the jobs of a queue in a state (module job.states)
 M.EXPIRING = NAMESPACE .. ":y:" -- + queue, zset: jobs that end unless they start by then
----@kept
 M.OF_QUEUES = {} -- queue -> its keys that were needed (module queue.queues)
 M.QUEUE = NAMESPACE .. ":queue:" -- + queue, string: its record (module queue.queues)
 M.QUEUE_NAMES = NAMESPACE .. ":queue-names" -- zset, scores 0: names in order, for paging

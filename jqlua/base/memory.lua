@@ -1,20 +1,22 @@
 -- Memoization of what is computed from bytes alone. It is never stale: neither a restart nor a failover nor another
 -- namespace changes what bytes mean. A function library remembers from call to call, a script only until the end of
 -- its call.
+--
+-- For either form the build says: LASTS, whether a module's tables outlive a call; `local open = PER_CALL`: this one
+-- does not, it begins each call empty.
 local M = {}
 
-M.LASTS = false -- true in the library, where the build says so
 local MOST = 256
 local LONGEST = 512
 
 --- Remembers a value, within a limit.
----@param known table bytes -> what is known of them, marked `---@kept`; [1] is their number
+---@param known table bytes -> what is known of them; [1] is their number
 ---@param bytes string
 ---@generic T
 ---@param value T not to be changed
 ---@return T value
 function M.keep(known, bytes, value)
-  if not M.LASTS then
+  if not LASTS then
     known[bytes] = value
   elseif #bytes <= LONGEST then
     local count = (known[1] or 0) + 1

@@ -134,7 +134,6 @@ function M.new_secret()
   return check.from_hex(digest:sub(1, 16))
 end
 
----@kept
 -- The last secret and second whose digest was computed, and the digest. The address of a function differs from process
 -- to process: so no server repeats another's tokens.
 local known_digest = { false, false, "" }

@@ -19,7 +19,6 @@ function M.check_id(path, id, last)
   check.refuse((is_foreign or id > last) and check.missing(path, "job", id))
 end
 
----@kept
 -- Of ids [1]: their format.
 local sequence = { "" }
 

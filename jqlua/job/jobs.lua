@@ -54,13 +54,11 @@ local TAIL = ">Bc0Bc0i4I4I4I3c0"
 local MOST_FETCHED = 1000 -- in one command
 
 -- Jobs this call has read, by id. By their keys: records of jobs it has made; false for those it removes.
-local open = {}
+local open = PER_CALL
 
----@kept
 -- Decoded tails of records, by their bytes: a job's fields from NAME on, and those below.
 local tails = {}
 
----@kept
 -- Jobs that never started, without an id, by their records: many have the same.
 local unstarted = {}
 
@@ -236,7 +234,6 @@ function M.token(job)
   return (attempt == 1 and "1-" or attempt .. "-") .. job[M.RANDOM]
 end
 
----@kept
 -- The last numbers of an attempt and of failures that were packed, and what came of them: [3] goes up to the digits
 -- of the token, which are the document's end.
 local numbers = { 0, 0, "" }
@@ -273,7 +270,6 @@ function M.await(job)
   end
 end
 
----@kept
 -- Decoded options, by their bytes.
 local known_options = {}
 

@@ -167,7 +167,6 @@ function M.new(spec, has_options)
   }
 end
 
----@kept
 -- Parsed specs, by their bytes.
 local known = {}
 

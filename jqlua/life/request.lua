@@ -11,7 +11,7 @@ local TAIL = "\167request\176"
 local SIZE = 16
 
 --- Parses a spec, unless a call before had the same but for its request, which differs in each.
----@param known table marked `---@kept`: specs by their bytes, or by those before their request
+---@param known table of memory.keep: specs by their bytes, or by those before their request
 ---@param blob string
 ---@param parse fun(blob: string): table refuses the call if the spec is wrong
 ---@return table call not to be changed; request: its token or false

@@ -24,7 +24,6 @@ local workers = require "jqlua.workers.workers"
 
 local M = {}
 
----@kept
 -- What changes mean, by the state before and the one after: lists of the fields below.
 local changes = {}
 

@@ -28,7 +28,6 @@ local LANE_AND_GROUP = ">c20I2c0"
 
 M.DIGEST = 20 -- size of one
 
----@kept
 -- Units by their section; or, with a zero byte in front, by queue and section without the lane.
 local known = {}
 

@@ -11,7 +11,6 @@ local call = redis.call
 
 local CHUNK = 2000
 
----@drained
 M.pending = {} -- tag -> {id -> whether the job now has it}
 
 local function note(tag, id, has)

@@ -100,7 +100,6 @@ local function wish_of(spec, path, worker)
   return wish
 end
 
----@kept
 -- Parsed specs of picks.
 local picks = {}
 
@@ -118,7 +117,6 @@ function M.of_pick()
   return request.read(picks, ARGV[1], parse_pick)
 end
 
----@kept
 -- Parsed first arguments of finishes.
 local finishes = {}
 

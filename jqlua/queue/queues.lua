@@ -50,9 +50,8 @@ local NO_ID = "              "
 M.LEAST_ID = "00000000000000"
 
 -- Records this call has read, by name.
-local open = {}
+local open = PER_CALL
 
----@kept
 -- Queues of earlier calls, by name: used again while what is stored is what they say.
 local known = {}
 

@@ -35,7 +35,6 @@ local RELEASED = 7
 local MOVED = 8
 local SKIPPED = 9
 
----@drained
 -- [1]: what this call has not written yet: queue and name of the last item, how many jobs of these were enqueued since,
 -- whether it is yet to be said which they are, item, item, ...
 M.gathered = {}

@@ -17,7 +17,6 @@ local MAX_RETRY = 20
 local LEASE_MS = 30000
 local NIL = "\192"
 
----@kept
 -- Why the next job fails; set before each failure.
 local why = {}
 

@@ -19,12 +19,11 @@ local ALL_JOBS = cmsgpack.pack({ name = "*" })
 -- A webhook that matches no jobs: its secrets sign what jobs request by `notify`.
 M.OWN = "notify"
 
----@kept
 -- Decoded webhooks, by their bytes.
 local known = {}
 
 -- [1]: the webhooks of this call.
-local open = {}
+local open = PER_CALL
 
 --- All of them, in order of id.
 ---@return table[] each {i id, u url, g matcher as given, m matcher, o names of the ends that it notifies of},

@@ -24,14 +24,13 @@ function M.is_id(name)
   return M.ID_SIZES[#name] and string.find(name, "^w[0-9a-f]+$") ~= nil
 end
 
----@kept
 -- Decoded records, by their bytes.
 local known = {}
 
 -- Records that this call has read, or false.
-local open = {}
+local open = PER_CALL
 -- Their last signs of life.
-local seen_ms = {}
+local seen_ms = PER_CALL
 
 -- In front of a record: its last sign of life, as in keys.ALIVE.
 local SEEN = ">d"

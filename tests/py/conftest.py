@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from redis.asyncio import Redis
 
-from jqmaster.bundle.built import builtin
+from jqmaster.bundle.build import builtin
 from jqmaster.engine.engine import Engine, connect
 from servers import RedisServer
 from settable import SettableEngine, set_up

@@ -8,22 +8,31 @@ The same sources give the same bytes, and so the same shas, on any machine.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from jqmaster import __version__
-from jqmaster.bundle.library import link_library
-from jqmaster.bundle.script import Chunk
-from jqmaster.bundle.source import BuildError, Module, ScriptBody, parse_module, parse_script
-from jqmaster.manifest.manifest import written
+from jqmaster.bundle.link import (
+    BuildError,
+    Module,
+    link_library,
+    link_script,
+    parse_module,
+    parse_script,
+    registered,
+)
+from jqmaster.manifest.contract import Operation
+from jqmaster.manifest.heads import comment_of, lua_fields, read
 
-__all__ = ["BuildError", "Script", "build", "dump", "version_of"]
+__all__ = ["BuildError", "Script", "build", "builtin", "dump", "version_of"]
 
 Clock = Literal["server", "settable"]
 
@@ -44,11 +53,7 @@ class Script:
 
     @property
     def source(self) -> str:
-        """Raises ValueError when its file has been changed."""
-        source = _source(self.kept)
-        if isinstance(self.kept, Path) and hashlib.sha1(source.encode()).hexdigest() != self.sha:
-            raise ValueError(f"{self.kept} is not what its manifest says: build it again")
-        return source
+        return _source(self.kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,20 +80,6 @@ class Bundle(dict[str, Script]):
     library: Library | None = None
 
 
-def checkout() -> Path:
-    """The root of the repository this package runs from."""
-    return Path(__file__).resolve().parents[3]
-
-
-def build(source_dir: Path | None = None, clock: Clock = "server") -> Bundle:
-    """Build every script of ``source_dir`` (its ``scripts/`` and ``jqlua/``; default: this repository).
-
-    ``clock="settable"`` puts ``jqlua/base/clock_settable.lua`` in the place of ``jqlua/base/clock.lua``:
-    tests then set the time. Raises BuildError, with file and line, for sources outside the supported subset.
-    """
-    return Builder(source_dir or checkout(), clock).build()
-
-
 def library_of(scripts: Mapping[str, Script]) -> Library | None:
     """The library of a Bundle; None for any other map of scripts."""
     return getattr(scripts, "library", None)
@@ -106,30 +97,28 @@ def make_script(name: str, source: str, flags: str) -> Script:
     return Script(name, source, hashlib.sha1(source.encode()).hexdigest(), flags)
 
 
-def build_cached(clock: Clock = "server") -> Bundle:
-    """As ``build``, for this repository. Keeps the last results in ``build/``, so that each is built once."""
-    root = checkout()
-    sources = [*root.glob("scripts/*.*"), *root.glob("jqlua/**/*.lua")]
-    sources += Path(__file__).parent.glob("*.py")
+@functools.cache
+def builtin(clock: Clock = "server") -> Bundle:
+    """The scripts of this package, by name. A wheel carries them built; a checkout builds them once."""
+    package = Path(__file__).parents[1]
+    built, root = package / "lua", package.parents[1]
+    if clock == "server" and built.is_dir():
+        return read_built(built)
+    sources = [*root.glob("scripts/*.*"), *root.glob("jqlua/**/*.lua"), *package.glob("bundle/*.py")]
     digest = hashlib.sha1()
     for path in sorted(sources):
         digest.update(f"{path.name} {path.stat().st_size}\n".encode() + path.read_bytes())
     built = root / "build" / f"scripts-{clock}-{digest.hexdigest()[:16]}"
-    if (built / "manifest.json").is_file():
-        return read_built(built)
-    scripts = build(root, clock)
-    try:
+    if not built.is_dir():
         built.parent.mkdir(exist_ok=True)
         others = sorted(built.parent.glob("scripts-*"), key=lambda path: path.stat().st_mtime)
         for old in others[:-_KEPT_BUILDS]:
             shutil.rmtree(old, ignore_errors=True)
-        # Written beside and moved: another process sees all of it or nothing.
-        with tempfile.TemporaryDirectory(dir=built.parent, ignore_cleanup_errors=True) as beside:
-            dump(scripts, Path(beside) / built.name)
+        # Written beside and moved: another process sees all of it or nothing; it may have been quicker.
+        with tempfile.TemporaryDirectory(dir=built.parent, ignore_cleanup_errors=True) as beside, suppress(OSError):
+            dump(build(root, clock), Path(beside) / built.name)
             (Path(beside) / built.name).rename(built)
-    except OSError:
-        pass  # Another process was quicker; or the checkout cannot be written to, which works too.
-    return scripts
+    return read_built(built)
 
 
 def read_built(directory: Path) -> Bundle:
@@ -144,46 +133,51 @@ def read_built(directory: Path) -> Bundle:
     return scripts
 
 
-class Builder:
-    """Parses each module once for all scripts."""
+def parsed(root: Path, clock: Clock = "server") -> Iterator[tuple[Operation, str, Module]]:
+    """Each script of ``root``: what its head says, the head, the script."""
+    modules: dict[str, Module | None] = {}  # None while it is parsed
 
-    def __init__(self, root: Path, clock: Clock) -> None:
-        self.root = root
-        self.replaced = {"base.clock": "base.clock_settable"} if clock == "settable" else {}
-        self.modules: dict[str, Module | None] = {}  # None while it is parsed
-        common = root / "scripts" / "common.txt"
-        self.common = frozenset(common.read_text().split()) if common.is_file() else frozenset()
-
-    def scripts(self) -> list[ScriptBody]:
-        paths = sorted((self.root / "scripts").glob("*.lua"))
-        if not paths:
-            raise BuildError(str(self.root / "scripts"), 0, "there are no scripts here")
-        return [parse_script(path.stem, _read(path), f"scripts/{path.name}", self.require) for path in paths]
-
-    def build(self) -> Bundle:
-        scripts = self.scripts()
-        bundle = Bundle((script.name, self.script(script)) for script in scripts)
-        functions = [script for script in scripts if script.is_function]
-        if functions:
-            named = link_library(functions)
-            name = f"jq_{hashlib.sha1(named('jq').encode()).hexdigest()[:8]}"
-            bundle.library = Library(name, named(name), frozenset(script.name for script in functions))
-        return bundle
-
-    def script(self, script: ScriptBody) -> Script:
-        return make_script(script.name, f"{SHEBANGS[script.flags]}\n{Chunk(script, self.common).text()}", script.flags)
-
-    def require(self, name: str, file: str, line: int) -> Module:
-        if name not in self.modules:
-            path = self.root / "jqlua" / f"{self.replaced.get(name, name).replace('.', '/')}.lua"
+    def require(name: str) -> Module:
+        if name not in modules:
+            file = "base.clock_settable" if clock == "settable" and name == "base.clock" else name
+            path = root / "jqlua" / f"{file.replace('.', '/')}.lua"
             if not path.is_file():
-                raise BuildError(file, line, f"there is no module jqlua.{name}")
-            self.modules[name] = None
-            self.modules[name] = parse_module(name, _read(path), str(path.relative_to(self.root)), self.require)
-        module = self.modules[name]
-        if module is None:
-            raise BuildError(file, line, f"modules require each other: jqlua.{name}")
+                raise BuildError(f"there is no module jqlua.{name}")
+            modules[name] = None
+            modules[name] = parse_module(name, _read(path), require)
+        if (module := modules[name]) is None:
+            raise BuildError(f"modules require each other: jqlua.{name}")
         return module
+
+    for path in sorted((root / "scripts").glob("*.lua")):
+        source = _read(path)
+        comment = comment_of(source.splitlines())
+        operation = read(path.stem, comment)
+        yield operation, comment, parse_script(path.stem, source, require, lua_fields(operation))
+
+
+def build(root: Path, clock: Clock = "server") -> Bundle:
+    """Build every script of ``root`` (its ``scripts/`` and ``jqlua/``).
+
+    ``clock="settable"`` puts ``jqlua/base/clock_settable.lua`` in the place of ``jqlua/base/clock.lua``: tests then
+    set the time. Raises BuildError for sources outside the supported subset, HeadError for heads that are not whole.
+    """
+    common = root / "scripts" / "common.txt"
+    first = frozenset(common.read_text().split()) if common.is_file() else frozenset()
+    bundle, functions, flags = Bundle(), [], {}
+    for operation, comment, script in parsed(root, clock):
+        name = operation.name
+        head = "".join(f"--{line}\n" for line in comment.splitlines())
+        text = f"{SHEBANGS[operation.flags]}\n{head}{link_script(script, first)}"
+        bundle[name] = make_script(name, text, operation.flags)
+        if operation.is_function:
+            functions.append(script)
+            flags[name] = operation.flags
+    if functions:
+        library = link_library(functions)
+        name = f"jq_{hashlib.sha1(library.encode()).hexdigest()[:8]}"
+        bundle.library = Library(name, f"#!lua name={name}\n{library}{registered(name, flags)}", frozenset(flags))
+    return bundle
 
 
 def _read(path: Path) -> str:
@@ -191,8 +185,8 @@ def _read(path: Path) -> str:
 
 
 def dump(scripts: Mapping[str, Script], directory: Path) -> None:
-    """Write each script to ``directory`` as ``<name>.lua``, the library as ``library.lua``, and what they are
-    as ``manifest.json``, what their heads say as ``operations.json``. Raises manifest.heads.HeadError."""
+    """Write each script to ``directory`` as ``<name>.lua``, its head in front, the library as ``library.lua``, and
+    what they are as ``manifest.json``."""
     directory.mkdir(parents=True, exist_ok=True)
     for script in scripts.values():
         (directory / f"{script.name}.lua").write_bytes(script.source.encode())
@@ -203,26 +197,21 @@ def dump(scripts: Mapping[str, Script], directory: Path) -> None:
         "scripts": {name: {"sha": scripts[name].sha, "flags": scripts[name].flags} for name in sorted(scripts)},
         "library": library and {"name": library.name, "functions": sorted(library.functions)},
     }
-    (directory / "operations.json").write_text(written(scripts))
     (directory / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main() -> None:
     import argparse
 
     parser = argparse.ArgumentParser(prog="jqmaster.bundle.build", description="Build the Lua scripts.")
     parser.add_argument("--clock", choices=["server", "settable"], default="server")
-    parser.add_argument("--sources", type=Path, help="directory that holds scripts/ and jqlua/")
+    parser.add_argument("--sources", type=Path, help="directory that holds scripts/ and jqlua/; default: this checkout")
     parser.add_argument("outdir", type=Path)
-    options = parser.parse_args(arguments)
-    try:
-        scripts = build(options.sources, options.clock) if options.sources else build_cached(options.clock)
-    except BuildError as problem:
-        parser.exit(1, f"{problem}\n")
+    options = parser.parse_args()
+    scripts = build(options.sources, options.clock) if options.sources else builtin(options.clock)
     dump(scripts, options.outdir)
     print(f"{len(scripts)} scripts, version {version_of(scripts)}, in {options.outdir}")
-    return 0
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    main()

@@ -22,7 +22,7 @@ def acl(
     those of this version's scripts. A line adds to what its user has, and sets no password. docs/operating.md says what
     this guards, and what it does not.
     """
-    from jqmaster.bundle.built import builtin
+    from jqmaster.bundle.build import builtin
     from jqmaster.engine import rights
 
     if user is not None and not role:

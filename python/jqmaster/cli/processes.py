@@ -167,7 +167,7 @@ def _program(where: str) -> JQ:
 
 def load() -> None:
     """Load the scripts into Redis, and set the namespace up."""
-    from jqmaster.bundle.built import builtin
+    from jqmaster.bundle.build import builtin
     from jqmaster.cluster.opening import Opened
     from jqmaster.errors import JQError
 

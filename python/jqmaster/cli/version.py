@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from jqmaster.bundle.build import version_of
-from jqmaster.bundle.built import builtin
+from jqmaster.bundle.build import builtin, version_of
 
 
 def version_line() -> str:

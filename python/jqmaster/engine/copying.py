@@ -11,8 +11,7 @@ from typing import BinaryIO
 
 from redis.asyncio import Redis
 
-from jqmaster.bundle.build import Script
-from jqmaster.bundle.built import builtin
+from jqmaster.bundle.build import Script, builtin
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.scripts import Form, check_namespace, check_server, install
 

@@ -15,8 +15,7 @@ from typing import Any, Literal, TypeAlias
 import redis.exceptions
 from redis.asyncio import Redis
 
-from jqmaster.bundle.build import Script, library_of
-from jqmaster.bundle.built import builtin
+from jqmaster.bundle.build import Script, builtin, library_of
 from jqmaster.connection import plainly
 from jqmaster.connection.connect import connect
 from jqmaster.connection.endpoint import PASSES_S, endpoint_of, is_passing, refusal

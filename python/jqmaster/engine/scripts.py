@@ -11,8 +11,7 @@ import redis.exceptions
 from redis.asyncio import Redis
 from redis.exceptions import NoPermissionError, ResponseError
 
-from jqmaster.bundle.build import Library, Script, library_of, version_of
-from jqmaster.bundle.built import builtin
+from jqmaster.bundle.build import Library, Script, builtin, library_of, version_of
 from jqmaster.connection.endpoint import endpoint_of, patiently
 from jqmaster.engine import manifest
 from jqmaster.errors import NoFunctions, UnsuitableServer, from_redis

@@ -8,6 +8,7 @@ means, ``@flags``, ``@once`` where a second call does or says something else, ``
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -37,14 +38,10 @@ class HeadError(ValueError):
     """A head that is not whole, or says what there is not."""
 
 
-def comment_of(source: str) -> str:
-    """The comment that a script begins with."""
-    lines = []
-    for line in source.splitlines():
-        if not line.startswith("--"):
-            break
-        lines.append(line[2:])
-    return "\n".join(lines)
+def comment_of(lines: Iterable[str]) -> str:
+    """The comment that a script begins with, behind the first line that Redis asks for."""
+    head = itertools.takewhile(lambda line: line.startswith(("--", "#!")), lines)
+    return "\n".join(line[2:].rstrip() for line in head if line.startswith("--"))
 
 
 def read(name: str, comment: str) -> Operation:
@@ -57,14 +54,10 @@ def read(name: str, comment: str) -> Operation:
     return operation
 
 
-def lua_fields(comment: str) -> str:
-    """The fields of the spec as a table of Lua (jqlua/base/fields.lua). Raises ValueError."""
-    tagged: dict[str, list[str]] = {}
-    for tag, value in _split(comment)[1]:
-        tagged.setdefault(tag, []).append(value)
-    behind = {position.strip("[]").removesuffix("...") for position in _positions(tagged)}
-    arguments = [_argument(value) for value in tagged.get("arg", [])]
-    return "{ " + ", ".join(lua_field(one) for one in arguments if one.name not in behind) + " }"
+def lua_fields(operation: Operation) -> str:
+    """The fields of the spec as a table of Lua (jqlua/base/fields.lua)."""
+    behind = operation.behind
+    return "{ " + ", ".join(lua_field(one) for one in operation.arguments if one.name not in behind) + " }"
 
 
 def lua_field(argument: Argument) -> str:

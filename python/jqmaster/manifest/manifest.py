@@ -1,4 +1,4 @@
-"""All operations of this package: from the scripts of a checkout, from `operations.json` in a wheel."""
+"""All operations of this package: the heads of its scripts, of those of a checkout or those built into a wheel."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ from types import MappingProxyType
 from typing import Any
 
 from jqmaster.manifest import heads
-from jqmaster.manifest.contract import Argument, Error, Operation, Reply, Route
+from jqmaster.manifest.contract import Operation
 
 PACKAGE = Path(__file__).parents[1]
 
 
 def read_scripts(directory: Path) -> dict[str, Operation]:
     """The operations whose scripts are in ``directory``. Raises heads.HeadError."""
-    paths = sorted(directory.glob("*.lua"))
-    operations = {path.stem: heads.read(path.stem, heads.comment_of(path.read_text("utf-8"))) for path in paths}
+    operations: dict[str, Operation] = {}
+    for path in sorted(directory.glob("*.lua")):
+        with path.open(encoding="utf-8") as lines:
+            if comment := heads.comment_of(lines):  # which the library has not
+                operations[path.stem] = heads.read(path.stem, comment)
     heads.check_paths(operations.values())
     return operations
 
@@ -44,34 +47,8 @@ def _says(name: str, value: Any) -> bool:
     return value is not None and value not in ("", (), {}) and (value is not False or name == "default")
 
 
-def from_json(entries: Mapping[str, Any]) -> dict[str, Operation]:
-    """What ``to_json`` made."""
-    return {name: _made(Operation, {"positions": (), **entry}) for name, entry in entries.items()}
-
-
-_PARTS = {"arguments": Argument, "parameters": Argument, "replies": Reply, "errors": Error, "routes": Route}
-
-
-def _made(kind: Any, entry: Mapping[str, Any]) -> Any:
-    return kind(**{name: _value(name, value) for name, value in entry.items()})
-
-
-def _value(name: str, value: Any) -> Any:
-    if name in _PARTS:
-        return tuple(_made(_PARTS[name], one) for one in value)
-    if name == "restricted":
-        return {argument: tuple(roles) for argument, roles in value.items()}
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _load() -> Mapping[str, Operation]:
-    built = PACKAGE / "lua" / "operations.json"
-    if built.is_file():
-        return MappingProxyType(from_json(json.loads(built.read_text("utf-8"))))
-    return MappingProxyType(read_scripts(PACKAGE.parents[1] / "scripts"))
-
-
 @functools.cache
 def operations() -> Mapping[str, Operation]:
     """All operations, by name."""
-    return _load()
+    built = PACKAGE / "lua"
+    return MappingProxyType(read_scripts(built if built.is_dir() else PACKAGE.parents[1] / "scripts"))

@@ -19,6 +19,8 @@ def write(root: Path, script: str, **modules: str) -> Path:
     (root / "jqlua").mkdir(exist_ok=True)
     if "@flags" not in script:
         script = "-- @flags write\n" + script
+    if "@reply" not in script:
+        script = "-- Title.\n--\n-- @reply nothing\n-- @errors INVALID\n-- @role admin\n" + script
     (root / "scripts" / "op.lua").write_text(script)
     for name, source in modules.items():
         path = root / "jqlua" / f"{name}.lua"

@@ -12,8 +12,7 @@ import pytest
 import redis
 
 from jqmaster.bundle import build as luabuild
-from jqmaster.bundle.build import build
-from jqmaster.bundle.built import builtin
+from jqmaster.bundle.build import build, builtin
 from lua_sources import run, write  # noqa: F401
 from servers import RedisServer
 
@@ -43,15 +42,10 @@ class TestShaking:
     def test_what_it_does_not_reach_is_dropped(self, built: Built) -> None:
         source = built(USE, m=MODULE)
         assert "return n * 2 end" in source and "(n) + 7 end" in source
-        assert "(n) return n end" not in source and "nothing" not in source
+        assert "(n) return n end" not in source and '"nothing"' not in source
 
 
 class TestNames:
-    def test_a_statement_may_begin_with_a_constant(self, run: Any) -> None:
-        """In its place in brackets it would be the argument of what stands before it."""
-        script = 'local m = require "jqlua.m"\nlocal show = tostring\nm.TEXT:rep(2)\nreturn show(1)'
-        assert run(script, m='local M = {}\nM.TEXT = "a"\nreturn M') == b"1"
-
     def test_keys_fields_and_methods_of_the_same_name_stay(self, run: Any) -> None:
         module = """local M = {}
             local size = 3
@@ -64,22 +58,13 @@ class TestNames:
         reply = run('local m = require "jqlua.m"\nreturn m.f({ size = 8 })', m=module)
         assert reply == [3, 8, 4, 1, 2, 9]
 
-    def test_a_global_held_by_several_modules_stands_in_one_place(self, built: Built) -> None:
-        module = 'local M = {}\nlocal call = redis.call\nfunction M.f() return call("PING") end\nreturn M'
-        script = 'local a = require "jqlua.a"\nlocal b = require "jqlua.b"\nreturn { a.f(), b.f() }'
-        assert built(script, a=module, b=module).count("redis.call") == 1
-
-    def test_another_name_for_an_item_costs_nothing(self, built: Built) -> None:
-        module = "local M = {}\nlocal function f() return {} end\nM.g = f\nM.h = M.g\nreturn M"
-        source = built('local m = require "jqlua.m"\nreturn m.h()', m=module)
-        assert source.count("return {} end") == 1
-
 
 class TestConstants:
-    def test_constants_stand_where_they_are_used(self, built: Built) -> None:
-        module = 'local M = {}\nM.DAY = 24 * 60 * 60\nM.TWO = M.DAY * 2\nM.LOW = -1\nM.S = "s"\nreturn M'
-        source = built('local m = require "jqlua.m"\nreturn { m.TWO, m.LOW, m.S .. m.DAY }', m=module)
-        assert "F_[" not in source
+    def test_constants_stand_where_they_are_used(self, run: Any, built: Built) -> None:
+        module = 'local M = {}\nM.DAY = 20 + 4\nM.TWO = M.DAY * 2\nM.LOW = -1\nM.S = "s"\nreturn M'
+        script = 'local m = require "jqlua.m"\nreturn { m.TWO, m.LOW, m.S .. m.DAY, m.S:rep(2) }'
+        assert run(script, m=module) == [48, -1, b"s24", b"ss"]
+        assert "F_[" not in built(script, m=module)
 
 
 class TestErrors:
@@ -123,6 +108,29 @@ class TestErrors:
                 client.execute_command("FCALL", f"{bundle.library.name}_op", 1, "{e}", what)
 
 
+def test_tables_of_the_library_stay_until_a_call_fails(tmp_path: Path, redis_server: RedisServer) -> None:
+    module = """local keys = require "jqlua.base.keys"
+        local M = {}
+        local kept = {}
+        local open = PER_CALL
+        function M.add(what)
+          kept[#kept + 1], open[#open + 1] = what, what
+          return { #kept, #open, what.field }
+        end
+        return M"""
+    script = '-- @flags write, function\nlocal m = require "jqlua.m"\nreturn m.add(ARGV[1] == "" and {} or nil)'
+    keys = {"base/keys": "local M = {}\nreturn M"}
+    library = build(write(tmp_path, script, m=module, **keys)).library
+    assert library
+    with redis_server.client() as client:
+        client.execute_command("FUNCTION", "LOAD", "REPLACE", library.source)
+        call = ("FCALL", f"{library.name}_op", 1, "{e}")
+        assert [client.execute_command(*call, "") for _ in range(2)] == [[1, 1], [2, 1]]
+        with pytest.raises(redis.ResponseError, match="attempt to index"):
+            client.execute_command(*call, "fail")
+        assert client.execute_command(*call, "") == [1, 1]
+
+
 def test_values_and_functions_are_made_once_and_when_they_are_needed(run: Any) -> None:
     module = """local M = {}
         local START = tonumber(ARGV[1])
@@ -145,8 +153,8 @@ def test_values_and_functions_are_made_once_and_when_they_are_needed(run: Any) -
 
 class TestText:
     def test_comments_and_indentation_go_strings_stay(self, run: Any, built: Built) -> None:
-        script = """--[[ long
-            comment ]] local a = "-- no comment" --[==[ ]] ]==]
+        script = """local z --[[ long
+            comment ]] local a = "-- no comment" -- [[ ]]
             local b = [[
  two -- lines]]  -- gone
             local c = 'it''s' -- gone
@@ -158,7 +166,7 @@ class TestText:
 
     @pytest.mark.parametrize("flags, first", list(luabuild.SHEBANGS.items()))
     def test_flags_make_the_first_line(self, tmp_path: Path, flags: str, first: str) -> None:
-        scripts = build(write(tmp_path, f"-- Title.\n--\n-- @flags {flags}\nreturn 1"))
+        scripts = build(write(tmp_path, f"-- @flags {flags}\nreturn 1"))
         assert scripts["op"].source.splitlines()[0] == first
         assert scripts["op"].flags == flags
 

@@ -7,9 +7,8 @@ from typing import Any
 
 import msgpack
 
-from jqmaster.bundle.build import Builder
-from jqmaster.bundle.script import Chunk
-from jqmaster.bundle.source import Item
+from jqmaster.bundle.build import parsed
+from jqmaster.bundle.link import link_script, reached_by
 from servers import RedisServer
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -17,19 +16,9 @@ COMMON = ROOT / "scripts" / "common.txt"
 KEYS = ("{r}", "{r}:meta")
 
 
-class Recording(Chunk):
-    """Each item stands alone, and is noted when it is first looked for."""
-
-    def group(self, item: Item) -> Item:
-        return item
-
-    def adder(self) -> str:
-        return super().adder().replace("local v", 'redis.call("RPUSH", "needed", n)\nlocal v', 1)
-
-
 def needed(server: RedisServer) -> set[str]:
     """Labels of what a job needs that is enqueued, picked and finished, when others were before it."""
-    chunks = {script.name: Recording(script) for script in Builder(ROOT, "server").scripts()}
+    scripts = {script.name: script for _, _, script in parsed(ROOT)}
     found = set()
     with server.client() as client:
 
@@ -37,8 +26,10 @@ def needed(server: RedisServer) -> set[str]:
             client.delete("needed")
             packed = [value if isinstance(value, bytes) else msgpack.packb(value) for value in arguments]
             # Without a first line a script may write what is not its own.
-            reply = client.eval(chunks[operation].text(), 2, *KEYS, *packed)
-            labels = [str(group[0]) for group in chunks[operation].groups.values()]
+            text = link_script(scripts[operation], group=lambda item: item)  # each item is noted when it is looked for
+            text = text.replace("local v\n", 'redis.call("RPUSH", "needed", n)\nlocal v\n', 1)
+            reply = client.eval(text, 2, *KEYS, *packed)
+            labels = list(map(str, reached_by(scripts[operation])))
             found.update(labels[int(number) - 1] for number in client.lrange("needed", 0, -1))
             return reply
 

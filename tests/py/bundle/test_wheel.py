@@ -18,8 +18,7 @@ from packaging.requirements import Requirement
 
 import jqmaster
 from jqmaster import JQ
-from jqmaster.bundle.build import version_of
-from jqmaster.bundle.built import builtin
+from jqmaster.bundle.build import builtin, version_of
 from processes import MasterProcess
 from servers import RedisServer
 

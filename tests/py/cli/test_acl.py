@@ -10,7 +10,7 @@ import redis
 from redis.exceptions import NoPermissionError
 
 from cli_support import Said, call
-from jqmaster.bundle.built import builtin
+from jqmaster.bundle.build import builtin
 from jqmaster.manifest.contract import ROLES
 from servers import RedisServer
 

@@ -8,8 +8,7 @@ import sys
 
 import pytest
 
-from jqmaster.bundle.build import version_of
-from jqmaster.bundle.built import builtin
+from jqmaster.bundle.build import builtin, version_of
 
 LISTED = "import json, sys; sys.argv[1:] and __import__('jqmaster.cli').cli.main(); print(json.dumps([*sys.modules]))"
 

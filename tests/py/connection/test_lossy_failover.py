@@ -9,7 +9,7 @@ from typing import Literal
 
 import pytest
 
-from jqmaster.bundle.built import builtin
+from jqmaster.bundle.build import builtin
 from jqmaster.engine.engine import connect
 from jqmaster.engine.scripts import Form, install
 from jqmaster.engine.work import Holding

@@ -10,7 +10,7 @@ import pytest
 from redis.asyncio import Redis
 
 from driving.driver import NAMESPACE, Driver
-from jqmaster.bundle.built import builtin
+from jqmaster.bundle.build import builtin
 from jqmaster.engine import copying
 from jqmaster.engine.engine import Engine
 from jqmaster.errors import Conflict, Invalid

@@ -14,8 +14,7 @@ from redis.asyncio import Redis
 
 from fetching import fetch
 from jqmaster import JQ
-from jqmaster.bundle.build import Bundle, Library, version_of
-from jqmaster.bundle.built import builtin
+from jqmaster.bundle.build import Bundle, Library, builtin, version_of
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import load
 from jqmaster.errors import Forbidden, NoFunctions

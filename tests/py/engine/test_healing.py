@@ -7,8 +7,7 @@ from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import OutOfMemoryError, ResponseError
 
-from jqmaster.bundle.build import make_script
-from jqmaster.bundle.built import builtin
+from jqmaster.bundle.build import builtin, make_script
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.errors import (
     Conflict,

@@ -16,7 +16,7 @@ from driving.driver import NAMESPACE, Connection, Driver
 from driving.run import run
 from http_support import Api, mastering
 from jqmaster import JQ
-from jqmaster.bundle.built import builtin
+from jqmaster.bundle.build import builtin
 from jqmaster.engine import rights
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import load

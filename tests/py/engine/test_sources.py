@@ -10,8 +10,7 @@ import pytest
 from redis.asyncio import Redis
 
 from fetching import fetch
-from jqmaster.bundle.build import Bundle, make_script, version_of
-from jqmaster.bundle.built import builtin
+from jqmaster.bundle.build import Bundle, builtin, make_script, version_of
 from jqmaster.engine import manifest
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import Form, load

@@ -6,7 +6,7 @@ import re
 import socket
 from pathlib import Path
 
-from jqmaster.bundle.built import builtin
+from jqmaster.bundle.build import builtin
 from jqmaster.engine.engine import connect
 from jqmaster.engine.scripts import load
 from servers import RedisServer

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from jqmaster.bundle.built import builtin
+from jqmaster.bundle.build import builtin
 from jqmaster.engine.engine import connect
 from jqmaster.engine.scripts import load
 from servers import RedisServer

@@ -6,7 +6,7 @@ import logging
 import pytest
 import requests
 
-from jqmaster.bundle.built import builtin
+from jqmaster.bundle.build import builtin
 from jqmaster.manifest.manifest import operations
 from jqmaster.server import logs
 from jqmaster.server.http.routes import find

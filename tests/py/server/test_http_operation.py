@@ -11,7 +11,7 @@ import msgpack
 import pytest
 
 from http_support import JSON, MSGPACK, Api, api, asgi, hold_against_document, master  # noqa: F401
-from jqmaster.bundle.built import builtin
+from jqmaster.bundle.build import builtin
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import install

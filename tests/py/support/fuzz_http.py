@@ -14,7 +14,7 @@ import msgpack
 from fuzz_scripts import LUA, Fault, Report
 from fuzz_values import Values, opened, packed
 from http_support import document
-from jqmaster.bundle.built import builtin
+from jqmaster.bundle.build import builtin
 from jqmaster.manifest.contract import ANYBODY, SERVER, Argument, Operation, Route
 from jqmaster.manifest.manifest import operations
 from jqmaster.server.http.routes import OWN

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from redis.asyncio import Redis
 
-from jqmaster.bundle.build import Clock
-from jqmaster.bundle.built import builtin
+from jqmaster.bundle.build import Clock, builtin
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.scripts import install
 

@@ -15,8 +15,7 @@ from driving.connection import Connection
 from driving.labels import NEVER, Labels
 from driving.random_jobs import Generator
 from driving.wire import DECODE, ENCODE, finished, page, parse_error, plain_document, spec_only, unpack_document
-from jqmaster.bundle.build import build
-from jqmaster.bundle.built import builtin
+from jqmaster.bundle.build import build, builtin
 from model import ErrorReply, Mismatch, Model, Refused, expect
 
 NAMESPACE = "{model}"
