@@ -110,7 +110,7 @@ class Server:
         self.redis_url = ""
         self.master: Master
         self.app: App
-        self.dispatch: Dispatch
+        self.dispatches: list[Dispatch]  # one for each partition
         self.webhooks: Webhooks
         self._embedded = contextlib.ExitStack()  # an own Redis, if there is one
         self._http: asyncio.Task[None]
@@ -170,12 +170,11 @@ class Server:
         self._parts.push_async_callback(ended.stop)
         engine, meters, egress = here.engine, Meters(), options.egress()
         name = f"{socket.gethostname()}:{os.getpid()}"
-        self.dispatch = here.each(
-            lambda partition: Dispatch(
-                partition, master=name, egress=egress, keyring=keyring,
-                max_deliveries=here.share(options.max_deliveries), meters=meters,
-            )
-        )  # fmt: skip
+        share = max(1, options.max_deliveries // len(here.engines))
+        self.dispatches = [
+            Dispatch(part, master=name, egress=egress, keyring=keyring, max_deliveries=share, meters=meters)
+            for part in here.engines
+        ]
         self.webhooks = Webhooks(engine, waiting, master=name, egress=egress, meters=meters)
         self.master = Master(
             engine, waiting, ended,
@@ -186,7 +185,8 @@ class Server:
         self._serve_http(listening)
         # The HTTP server still answers meanwhile: outcomes of running jobs are welcome to the end.
         self._parts.push_async_callback(self._stop_work)
-        self.dispatch.start()
+        for dispatch in self.dispatches:
+            dispatch.start()
         self.webhooks.start()
 
     async def _stop_work(self) -> None:
@@ -195,7 +195,7 @@ class Server:
         master.waiting.drain()
         master.ended.drain()
         most_s = self._left_s(0.1, 0.6)
-        await asyncio.gather(self.dispatch.stop(most_s), self.webhooks.stop(most_s))
+        await asyncio.gather(*(part.stop(most_s) for part in (*self.dispatches, self.webhooks)))
 
     async def _own_redis(self) -> str:
         """Start one; its URL."""
