@@ -5,7 +5,6 @@
 -- @arg    by           By?               one key for each value, with a limit of its own
 -- @arg    concurrency  integer? 1..1e9   how many jobs may run at once
 -- @arg    rate         Rate?             how many may start in a period
--- @arg    cost         Cost?             how much of it a job takes
 -- @arg    shared       flag?             in a partition of a cluster: it has its part of concurrency and limit
 -- @arg    declared     name?             digest of a program's declaration: nothing changes if it is the same
 -- @arg    actor        actor?

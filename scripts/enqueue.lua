@@ -4,7 +4,7 @@
 -- @arg    request  token?               the same token gives the same jobs again: repeating is harmless
 -- @argv   [spec], jobs...
 -- @reply  enqueued                      {id, created, id, created, ...} in order
--- @errors INVALID jobs[i].field, FULL jobs[i].queue, NOTFOUND jobs[i].depends[j], CONFLICT request
+-- @errors INVALID jobs[i].field, FULL jobs[i].queue, NOTFOUND jobs[i].depends[j]
 -- @flags  write, function
 -- @role   pusher
 -- @over   enqueue
@@ -20,7 +20,6 @@ local jobspec = require "jqlua.job.jobspec"
 local queues = require "jqlua.queue.queues"
 local request = require "jqlua.life.request"
 local serial = require "jqlua.base.serial"
-local server = require "jqlua.base.server"
 local transition = require "jqlua.life.transition"
 
 local MOST_JOBS = 1000
@@ -38,7 +37,7 @@ end
 local count = (#ARGV - first + 1) / 2
 check.refuse((count < 1 or count > MOST_JOBS)
   and "INVALID jobs: expected 1 to " .. MOST_JOBS .. " specs, each with its argument, got " .. count)
-local new_jobs, names, wanted, is_linked = { false }, { false }, { keys.SEQ, server.key(), false }, false
+local new_jobs, names, wanted, is_linked = { false }, { false }, { keys.SEQ, false }, false
 local queue_count = 0
 for i = 1, count do
   local new = jobspec.parse(ARGV[first + 2 * i - 2], i - 1)
@@ -48,22 +47,20 @@ for i = 1, count do
   local name = new[jobs.QUEUE]
   if name ~= names[queue_count] and not names[name] then
     queue_count = queue_count + 1
-    names[queue_count], names[name], wanted[queue_count + 2] = name, true, queues.record_key(name)
+    names[queue_count], names[name], wanted[queue_count + 1] = name, true, queues.record_key(name)
   end
   is_linked = is_linked or new[jobspec.IS_LINKED]
   new_jobs[i] = new
 end
 
 local raws = meta.open(unpack(wanted))
-local digest = token and request.digest()
 local remembered = token and request.recall("e", token)
 if remembered then
-  check.refuse(remembered.digest ~= digest and "CONFLICT request: this token was used with other arguments")
-  return remembered.reply
+  return remembered
 end
 local is_checked = false
 for i = 1, queue_count do
-  local queue = queues.decode(names[i], raws[i + 3])
+  local queue = queues.decode(names[i], raws[i + 2])
   is_checked = is_checked or queue[queues.MAX_WAITING] > 0
 end
 if is_checked then
@@ -75,10 +72,10 @@ end
 if is_linked then
   creation.check(new_jobs, "jobs")
 end
-serial.open(raws[2], raws[3])
+serial.open(raws[2])
 local reply = creation.create_all(new_jobs, first + 1, { nil, nil })
 transition.commit()
 if token then
-  request.remember("e", token, { digest = digest, reply = reply })
+  request.remember("e", token, reply)
 end
 return reply

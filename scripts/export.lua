@@ -11,9 +11,9 @@
 -- @over   none
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
-local exporting = require "jqlua.upkeep.exporting"
+local copying = require "jqlua.upkeep.copying"
 
 local spec = arguments.spec(HEAD)
-local at = exporting.position(spec.cursor or "")
+local at = copying.position(spec.cursor or "")
 check.refuse(not at and check.problem("cursor", check.CURSOR, spec.cursor))
-return exporting.page(at, spec.count or 100)
+return copying.page(at, spec.count or 100)

@@ -23,7 +23,6 @@ local notes = require "jqlua.life.notes"
 local held_jobs = require "jqlua.life.held_jobs"
 local jobs = require "jqlua.job.jobs"
 local attempts = require "jqlua.life.attempts"
-local pulse = require "jqlua.life.pulse"
 local transition = require "jqlua.life.transition"
 local workers = require "jqlua.workers.workers"
 
@@ -34,9 +33,6 @@ local is_registered = workers.is_id(spec.worker)
 check.refuse(is_registered and not workers.is_registered(spec.worker)
   and check.missing("worker", "registered worker", spec.worker))
 
-if pulse.is_due() then
-  pulse.note()
-end
 local answers = {}
 for i, pair in ipairs(spec.jobs) do
   local job = jobs.read(pair[1])

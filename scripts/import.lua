@@ -4,13 +4,13 @@
 --
 -- @arg    records  list<record> 1..1000
 -- @argv   records...
--- @reply  {keys: integer}               how many were written
+-- @reply  {records: integer}            how many there were
 -- @errors INVALID KEYS, INVALID namespace, INVALID records[i], VERSION, CONFLICT
 -- @flags  write
 -- @role   admin
 -- @over   none
 local check = require "jqlua.base.check"
-local importing = require "jqlua.upkeep.importing"
+local copying = require "jqlua.upkeep.copying"
 local meta = require "jqlua.base.meta"
 
 local MOST_RECORDS = 1000
@@ -18,8 +18,8 @@ local MOST_RECORDS = 1000
 check.refuse(meta.name_problem())
 check.refuse((#ARGV < 1 or #ARGV > MOST_RECORDS)
   and "INVALID records: expected 1 to " .. MOST_RECORDS .. " records, got " .. #ARGV)
-local records = importing.read(ARGV)
-if not importing.is_repeated(records) then
-  importing.write(records)
+local records = copying.read(ARGV)
+if not copying.is_repeated(records) then
+  copying.write(records)
 end
-return importing.count(records)
+return #records

@@ -1,4 +1,4 @@
--- Takes a key of the HTTP API away. It stops working on every server at once.
+-- Takes a key of the HTTP API away. It stops working on every server within a second.
 --
 -- @arg    id     name
 -- @arg    actor  actor?

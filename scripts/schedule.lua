@@ -23,13 +23,12 @@
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local schedules = require "jqlua.schedules.schedules"
-local schedulespec = require "jqlua.schedules.schedulespec"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
 check.refuse((#ARGV < 1 or #ARGV > 2) and "INVALID arguments: expected a spec and an argument, got " .. #ARGV)
 local spec = arguments.spec(HEAD, true)
-if schedulespec.check(spec) then
+if schedules.check(spec) then
   local answer = schedules.run_now(spec.id)
   trail.note("schedule", spec.id, spec)
   transition.commit()

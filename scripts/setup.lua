@@ -19,7 +19,7 @@ if redis.call("EXISTS", keys.META) == 0 then
   check.refuse(noted and noted:sub(1, 4) ~= "done"
     and "CONFLICT an import into namespace " .. KEYS[1] .. " has begun: complete it, or remove its keys")
   redis.call("SET", keys.META, struct.pack(meta.FORMAT, meta.SCHEMA, 0, 0, meta.NONE, 0, 0, meta.new_secret())
-    .. meta.NO_PULSE .. settingspec.packed(settingspec.defaults()))
+    .. settingspec.packed(settingspec.defaults()))
   -- The index of all queues is built now, while it costs nothing.
   redis.call("HSET", keys.PATTERNS, "*", "")
   -- Ids of a partition have its number from the first on; those of partition 0 are as everywhere.

@@ -8,14 +8,10 @@
 -- @over   tick
 local arguments = require "jqlua.base.arguments"
 local meta = require "jqlua.base.meta"
-local pulse = require "jqlua.life.pulse"
 local sweep = require "jqlua.schedules.sweep"
 
 local spec = arguments.spec(HEAD)
 local moved = 0
-if pulse.is_due() then
-  pulse.note()
-end
 if meta.state[meta.NEXT_DUE] <= meta.state[meta.NOW_MS] then
   moved = sweep.run(spec.limit or 100)
 end

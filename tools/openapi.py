@@ -32,7 +32,7 @@ Schema = dict[str, Any]
 METRICS = ("text/plain; version=0.0.4", "application/openmetrics-text; version=1.0.0")
 MEDIA = {"yaml": ["application/yaml"], "metrics": [f"{kind}; charset=utf-8" for kind in METRICS]}
 TRACED = ("enqueue", "enqueue_one", "finish")
-FLAG = {"type": "string", "enum": ["", "1", "true", "yes", "0", "false", "no"]}
+FLAG = {"type": "string", "enum": ["1", "true", "0", "false"]}
 FAILURES = {
     400: ("Invalid", "The request is wrong; `field` names what.", "INVALID"),
     401: ("Unauthorized", "A key is asked for, and there is none, or one that is not good.", "UNAUTHORIZED"),

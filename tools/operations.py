@@ -14,7 +14,7 @@ import stubs
 from fields_code import told_apart
 
 from jqmaster import __version__
-from jqmaster.cluster.pages import NAMED
+from jqmaster.cluster.merging import LISTINGS
 from jqmaster.cluster.ways import WAYS
 from jqmaster.manifest.contract import SERVER, Argument, Operation, Reply
 from jqmaster.manifest.fields import FIELDS, Field
@@ -144,8 +144,8 @@ def main() -> None:
     for one in operations().values():
         if one.over not in WAYS:
             raise SystemExit(f"{one.name}: @over {one.over}: expected one of {', '.join(WAYS)} (docs/cluster.md)")
-        if one.over == "name" and one.name not in NAMED:
-            raise SystemExit(f"{one.name}: @over name: NAMED in cluster/pages.py does not say how documents become one")
+        if one.over == "name" and one.name not in LISTINGS:
+            raise SystemExit(f"{one.name}: @over name: LISTINGS in cluster/merging.py does not have it")
     for path, text in files():
         path.write_text(text)
 

@@ -38,11 +38,6 @@ function M.lasts(id)
   return api_key ~= nil and (not api_key.expires_ms or meta.state[meta.NOW_MS] < api_key.expires_ms)
 end
 
---- Makes masters reload keys.
-local function notify_masters(id)
-  call("SPUBLISH", keys.API_KEYS, id)
-end
-
 ---@return table api_key
 function M.put(spec)
   local now = meta.state[meta.NOW_MS]
@@ -52,7 +47,6 @@ function M.put(spec)
   }
   call("HSET", keys.API_KEYS, spec.id, cmsgpack.pack(api_key))
   call("ZADD", keys.API_KEY_IDS, 0, spec.id)
-  notify_masters(spec.id)
   if meta.state[meta.SLEEPERS] > 0 then
     sleepers.wake_channel(workers.CHANNEL) -- for workers that are registered with it already
   end
@@ -63,7 +57,6 @@ function M.delete(id)
   call("HDEL", keys.API_KEYS, id)
   call("HDEL", keys.API_KEY_USES, id)
   call("ZREM", keys.API_KEY_IDS, id)
-  notify_masters(id)
 end
 
 --- Records that keys were used now.

@@ -5,11 +5,11 @@ local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local constraintdoc = require "jqlua.limits.constraintdoc"
 local constraints = require "jqlua.limits.constraints"
+local failure_groups = require "jqlua.links.failure_groups"
 local keyrecord = require "jqlua.limits.keyrecord"
 local keys = require "jqlua.base.keys"
 local listed = require "jqlua.workers.listed"
 local meta = require "jqlua.base.meta"
-local wording = require "jqlua.alerts.wording"
 local workers = require "jqlua.workers.workers"
 
 local M = {}
@@ -35,7 +35,7 @@ function M.check_constraint(id)
   if held > 0 then
     local path = type(definition.bg) == "table" and table.concat(definition.bg, ", ") or definition.bg
     alerts.add("path", held + key.in_use, { constraint = id }, "Limit %s: %s leads nowhere in %s, which share one key",
-      wording.name(id), path, wording.count(held + key.in_use, "job"))
+      alerts.name(id), path, alerts.count(held + key.in_use, "job"))
   end
 end
 
@@ -46,7 +46,7 @@ function M.check_worker(id)
   if worker then
     if worker.u and worker.w == "unreachable" and workers.is_resting(id) then -- one that pulls has no address
       alerts.add("unreachable", nil, { worker = id, since_ms = tonumber(call("ZSCORE", keys.ALIVE, id)) },
-        "Worker %s cannot be reached at %s", wording.name(worker.n), workers.shown_url(worker.u))
+        "Worker %s cannot be reached at %s", alerts.name(worker.n), workers.shown_url(worker.u))
     end
     return
   end
@@ -55,7 +55,7 @@ function M.check_worker(id)
     local lost = worker.d and #(worker.x or {}) or #listed.running(worker)
     if lost > 0 then
       alerts.add("worker_died", lost, { worker = id, since_ms = worker.t },
-        "Worker %s died, or lost its network, with %s", wording.name(worker.n), wording.count(lost, "job"))
+        "Worker %s died, or lost its network, with %s", alerts.name(worker.n), alerts.count(lost, "job"))
     end
   end
 end
@@ -67,17 +67,14 @@ local MANY = 50
 
 --- A group of failures is new, and grows.
 function M.check_failures(group)
-  local key, now = keys.FAILED .. group, meta.state[meta.NOW_MS]
-  local first, last = call("ZRANGE", key, 0, 0, "WITHSCORES"), call("ZRANGE", key, -1, -1, "WITHSCORES")
-  local since_ms, count = tonumber(first[2]), call("ZCARD", key)
-  if count < FEW or tonumber(last[2]) < now - RECENT_MS or now - since_ms >= NEW_MS then
+  local shown, now = failure_groups.look(group), meta.state[meta.NOW_MS]
+  if not shown or shown.count < FEW or shown.last_ms < now - RECENT_MS or now - shown.first_ms >= NEW_MS then
     return
   end
-  local raw = call("GET", keys.EXTRA .. last[1])
-  local message = check.message((raw and cmsgpack.unpack(raw).m or ""):match("^%s*([^\n]*)"), 120)
-  alerts.add("new_failures", count, { group = group, since_ms = since_ms, is_minor = count < MANY },
-    "New failure %s: %s within %s%s", wording.name(group), wording.count(count, "job"),
-    wording.span(math.max(1000, now - since_ms)), message ~= "" and ". The newest says: " .. message or "")
+  local message = check.message(shown.message:match("^%s*([^\n]*)"), 120)
+  alerts.add("new_failures", shown.count, { group = group, since_ms = shown.first_ms, is_minor = shown.count < MANY },
+    "New failure %s: %s within %s%s", alerts.name(group), alerts.count(shown.count, "job"),
+    alerts.span(math.max(1000, now - shown.first_ms)), message ~= "" and ". The newest says: " .. message or "")
 end
 
 -- What is due is done within this time where anybody sweeps.

@@ -14,8 +14,7 @@ local queues = require "jqlua.queue.queues"
 local queue_status = require "jqlua.find.queue_status"
 local settings = require "jqlua.settings.settings"
 local states = require "jqlua.job.states"
-local usual = require "jqlua.find.usual"
-local wording = require "jqlua.alerts.wording"
+local statisticsdoc = require "jqlua.statistics.statisticsdoc"
 
 local M = {}
 
@@ -59,8 +58,8 @@ local function flood_of(queue)
     if times >= MOST * SAMPLE and common_values.times(before, path, value) <= MOST_BEFORE * size
       and (size > 0 or times < SAMPLE) then -- what all have in common tells nothing without those before
       local plain = tostring(cmsgpack.unpack(constraintdoc.value_blob(value)))
-      return string.format("%s of the newest have %s %s", wording.percent(times / SAMPLE), path,
-        wording.name(check.message(plain, 60)))
+      return string.format("%s of the newest have %s %s", alerts.percent(times / SAMPLE), path,
+        alerts.name(check.message(plain, 60)))
     end
   end
 end
@@ -81,32 +80,32 @@ local function check_wait(queue, queued, is_stuck)
   if not job or now - since_ms < settings.late_ms(queue) then
     return
   end
-  local is_active = usual.recent(name).is_active
+  local is_active = statisticsdoc.recent(name).is_active
   local cause, held_by = queue_status.cause_of(queue, job, is_active)
   local kind, why = unpack(CAUSES[cause == "slow" and (is_stuck or not is_active) and "stopped" or cause])
-  local usual_ms = usual.of_queue(name).wait_ms
+  local usual_ms = statisticsdoc.of_queue(name).wait_ms
   if kind == "late" and usual_ms and now - since_ms < TIMES * usual_ms then
     return
   end
   local flood = queued >= SAMPLE and flood_of(queue)
   local is_minor = held_by[1] and not flood
   alerts.add(kind, queued, { queue = name, since_ms = since_ms, constraint = held_by[1], is_minor = is_minor },
-    "Queue %s: %s, the first for %s%s; %s%s", wording.name(name), wording.waiting(queued), wording.span(now - since_ms),
-    usual_ms and ", where 95 % wait at most " .. wording.span(usual_ms) or "",
-    why:format(held_by[1] and table.concat(held_by, ", ") or wording.name(job[jobs.NAME])),
+    "Queue %s: %s, the first for %s%s; %s%s", alerts.name(name), alerts.waiting(queued), alerts.span(now - since_ms),
+    usual_ms and ", where 95 % wait at most " .. alerts.span(usual_ms) or "",
+    why:format(held_by[1] and table.concat(held_by, ", ") or alerts.name(job[jobs.NAME])),
     flood and "; " .. flood or "")
 end
 
 local function check_settings(queue, queued)
   local name, most = queue[queues.NAME], queue[queues.MAX_WAITING]
   if queue[queues.PAUSED] ~= 0 and queued > 0 then
-    alerts.add("paused", queued, { queue = name }, "Queue %s is paused; %s", wording.name(name),
-      wording.waiting(queued))
+    alerts.add("paused", queued, { queue = name }, "Queue %s is paused; %s", alerts.name(name),
+      alerts.waiting(queued))
   end
   local waiting = most > 0 and count(queue, states.WAITING) or 0
   if most > 0 and waiting >= most then
-    alerts.add("full", waiting, { queue = name }, "Queue %s is full: %s, and more are refused", wording.name(name),
-      wording.waiting(waiting))
+    alerts.add("full", waiting, { queue = name }, "Queue %s is full: %s, and more are refused", alerts.name(name),
+      alerts.waiting(waiting))
   end
 end
 
@@ -122,9 +121,9 @@ local function add_hung(queue, attempts)
   alerts.add("hung", attempts.count, {
     queue = queue[queues.NAME], worker = job[jobs.WORKER], job = job[jobs.ID],
     since_ms = job[jobs.STARTED_MS] + HANGS * attempts.run_ms,
-  }, "Worker %s hangs: %s of %s for %s, of which 95 %% take at most %s", wording.name(job[jobs.WORKER]),
-    attempts.count == 1 and "an attempt" or wording.count(attempts.count, "attempt"), wording.name(job[jobs.NAME]),
-    wording.span(meta.state[meta.NOW_MS] - job[jobs.STARTED_MS]), wording.span(attempts.run_ms))
+  }, "Worker %s hangs: %s of %s for %s, of which 95 %% take at most %s", alerts.name(job[jobs.WORKER]),
+    attempts.count == 1 and "an attempt" or alerts.count(attempts.count, "attempt"), alerts.name(job[jobs.NAME]),
+    alerts.span(meta.state[meta.NOW_MS] - job[jobs.STARTED_MS]), alerts.span(attempts.run_ms))
 end
 
 --- Attempts that run for far longer than usual, though their leases are renewed.
@@ -137,7 +136,7 @@ local function check_hung(queue)
     local job = jobs.read(id)
     budget.pay(budget.LOOK)
     local age_ms = job and now - job[jobs.STARTED_MS] or 0
-    local run_ms = age_ms >= late_ms and usual.run_ms(queue[queues.NAME], job[jobs.NAME])
+    local run_ms = age_ms >= late_ms and statisticsdoc.run_ms(queue[queues.NAME], job[jobs.NAME])
     if run_ms and age_ms >= HANGS * run_ms then
       local attempts = by_worker[job[jobs.WORKER]]
       if not attempts then
@@ -179,62 +178,48 @@ end
 --- Attempts that failed or lapsed more than usual in the last minutes.
 local function check_failures(queue)
   local name = queue[queues.NAME]
-  local recent = usual.recent().failures > 0 and usual.recent(name) or { failures = 0, ended = 0, lapsed = 0 }
+  local recent = statisticsdoc.recent().failures > 0 and statisticsdoc.recent(name)
+    or { failures = 0, ended = 0, lapsed = 0 }
   local share = recent.failures / math.max(recent.ended, 1)
-  local usual_share = recent.failures >= FAILS and share >= SHARE and usual.of_queue(name).share
+  local usual_share = recent.failures >= FAILS and share >= SHARE and statisticsdoc.of_queue(name).share
   if usual_share ~= false and share >= FAIL_TIMES * (usual_share or 0) then
     local group = newest_group(queue)
     alerts.add("failing", recent.failures,
       { queue = name, group = group, since_ms = recent.since_ms, is_minor = share < BAD_SHARE },
-      "Queue %s: %s of attempts failed in the last %d min%s%s", wording.name(name), wording.percent(share),
-      usual.MINUTES, usual_share and ", usually " .. wording.percent(usual_share) or "",
-      group and "; the newest with " .. wording.name(group) or "")
+      "Queue %s: %s of attempts failed in the last %d min%s%s", alerts.name(name), alerts.percent(share),
+      statisticsdoc.MINUTES, usual_share and ", usually " .. alerts.percent(usual_share) or "",
+      group and "; the newest with " .. alerts.name(group) or "")
   end
   if recent.lapsed > 0 then
     alerts.add("lapsed", recent.lapsed, { queue = name, since_ms = recent.since_ms },
-      "Queue %s: %s lapsed in the last %d min", wording.name(name), wording.count(recent.lapsed, "lease"),
-      usual.MINUTES)
+      "Queue %s: %s lapsed in the last %d min", alerts.name(name), alerts.count(recent.lapsed, "lease"),
+      statisticsdoc.MINUTES)
   end
 end
 
 -- Jobs that wait for one that failed ---------------------------------------------------------------------------------
 
-local MOST_BLOCKED = 20 -- of a queue, from whose chains the roots are found
-local DEPTH = 20
+local MOST_BLOCKED = 20 -- of a queue that are looked at
 local MOST_OTHERS = 5 -- of what a job waits for
 
---- The ended job at the root of a chain.
----@return table? job
-local function root_of(id, looked, depth)
-  for _, other_id in ipairs(depth > 0 and call("ZRANGE", keys.WAITS_FOR .. id, 0, MOST_OTHERS - 1) or {}) do
-    if not looked[other_id] then
-      looked[other_id] = true
-      local other = jobs.read(other_id)
-      budget.pay(budget.LOOK)
-      local state = other and other[jobs.STATE]
-      if state == states.ERROR or state == states.CANCELLED then
-        return other
-      end
-      local root = state == states.BLOCKED and root_of(other_id, looked, depth - 1)
-      if root then
-        return root
-      end
-    end
-  end
+local function add_blocked(job)
+  local waiting = call("ZCARD", keys.DEPENDENTS .. job[jobs.ID])
+  alerts.add("blocked", waiting, { queue = job[jobs.QUEUE], job = job[jobs.ID], since_ms = job[jobs.ENDED_MS] },
+    "Job %s (%s) %s, and %s for it", job[jobs.ID], alerts.name(job[jobs.NAME]),
+    job[jobs.STATE] == states.ERROR and "failed" or "was cancelled", alerts.waiting(waiting))
 end
 
---- What was looked at is not looked at again, so that each root is named once.
+--- Names each once.
 local function check_blocked(queue)
   local looked = {}
-  for _, id in ipairs(call("ZRANGE", queues.key(queue, states.BLOCKED), 0, MOST_BLOCKED - 1)) do
-    local root = root_of(id, looked, DEPTH)
-    if root then
-      local waiting = call("ZCARD", keys.DEPENDENTS .. root[jobs.ID])
-      alerts.add("blocked", waiting,
-        { queue = root[jobs.QUEUE], job = root[jobs.ID], since_ms = root[jobs.ENDED_MS] },
-        "Job %s (%s) %s, and %s for it", root[jobs.ID], wording.name(root[jobs.NAME]),
-        root[jobs.STATE] == states.ERROR and "failed" or "was cancelled",
-        wording.waiting(waiting))
+  for _, id in ipairs(members.ids(queue, states.BLOCKED, MOST_BLOCKED)) do
+    for _, other_id in ipairs(call("ZRANGE", keys.WAITS_FOR .. id, 0, MOST_OTHERS - 1)) do
+      local other = not looked[other_id] and jobs.read(other_id)
+      budget.pay(budget.LOOK)
+      looked[other_id] = true
+      if other and states.is_of(other[jobs.STATE], states.ERROR .. states.CANCELLED) then
+        add_blocked(other)
+      end
     end
   end
 end

@@ -6,7 +6,7 @@ local M = {}
 ---@return string micros
 function M.now()
   local set = redis.call("GET", KEYS[1] .. ":clock") or "0"
-  return tonumber(set), set, ""
+  return tonumber(set), set, "0"
 end
 
 return M

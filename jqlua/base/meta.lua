@@ -1,12 +1,10 @@
 -- The namespace's own key: one string, so that a script learns all it needs with one read.
 -- Header: schema, number of channels with sleepers, flags (which ended jobs are not kept at all, ...), the next moment
 -- anything is due (a lower bound), the version of the set of constraints, the version in which one was last added, the
--- secret that tokens are made with. Then when calls came (module life.pulse), and the settings (module
--- settings.settings).
+-- secret that tokens are made with. Then the settings (module settings.settings).
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local clock = require "jqlua.base.clock"
-local server = require "jqlua.base.server"
 
 local M = {}
 
@@ -14,11 +12,7 @@ M.SCHEMA = 8
 M.FORMAT = ">I2I2BdI4I4c8"
 local SLEEPERS_OFFSET = 2
 M.FLAGS_OFFSET = 4
-local PULSE_OFFSET = 29
-local PULSE_FORMAT = ">dddd"
-M.NO_PULSE = ("\0"):rep(32)
-M.SETTINGS_OFFSET = PULSE_OFFSET + #M.NO_PULSE
-M.PULSE_MS = 1000 -- calls are recorded at most once in this time
+M.SETTINGS_OFFSET = 29
 local DUE_OFFSET = 5
 local CONSTRAINTS_OFFSET = 13
 M.NONE = math.huge
@@ -53,13 +47,12 @@ M.DROPPED = 16 -- sum of the flags of states that leave no record
 M.EVENTS = 17 -- whether events are written
 M.COUNTED = 18 -- whether statistics are kept
 M.SPENT = 19 -- of the call's budget (module job.budget)
-M.RAN_MS = 20 -- when the last call came, as far as recorded
-local KNOWN = 21 -- the encoded header; empty once something changed
-M.NOTICED = 22 -- whether events are written or webhooks exist, so that any job's changes may matter to others
-M.SERIAL = 23 -- the last serial number issued (module base.serial), or false if this call does not know it
-M.ISSUED = 24 -- the same as digits, if this call issued it and that is not written yet, or false
+local KNOWN = 20 -- the encoded header; empty once something changed
+M.NOTICED = 21 -- whether events are written or webhooks exist, so that any job's changes may matter to others
+M.SERIAL = 22 -- the last serial number issued (module base.serial), or false if this call does not know it
+M.ISSUED = 23 -- the same as digits, if this call issued it and that is not written yet, or false
 M.state = {
-  0, 0, 0, 0, "", false, false, 0, 0, false, false, "", "", "", false, 0, false, true, 0, 0, "", false, false, false,
+  0, 0, 0, 0, "", false, false, 0, 0, false, false, "", "", "", false, 0, false, true, 0, "", false, false, false,
 }
 
 local function refusal(raw, schema)
@@ -124,7 +117,6 @@ function M.open(...)
     state[M.SLEEPERS], state[M.NEXT_DUE], state[M.SECRET] = sleepers, next_due, secret
     state[M.VERSION], state[M.ADDED] = version, added
     state[M.DUE_CHANGED], state[M.TIMER_MOVED], state[M.NOTED], state[M.TAGGED] = false, false, false, false
-    state[M.RAN_MS] = struct.unpack(">d", raw, PULSE_OFFSET + 9)
     state[KNOWN], state[M.RAW] = raw, raw
   end
   state[M.NOW_MS], state[M.SECONDS], state[M.MICROS] = clock.now()
@@ -142,7 +134,8 @@ function M.new_secret()
   return check.from_hex(digest:sub(1, 16))
 end
 
--- The last secret and second whose digest was computed, and the digest.
+-- The last secret and second whose digest was computed, and the digest. The address of a function differs from process
+-- to process: so no server repeats another's tokens.
 local known_digest = { false, false, "" }
 
 --- The random part of a token: never reused after a failover that lost writes, and not guessable.
@@ -154,7 +147,7 @@ function M.random()
     local secret, seconds = state[M.SECRET], state[M.SECONDS]
     if seconds ~= known_digest[2] or secret ~= known_digest[1] then
       known_digest[1], known_digest[2] = secret, seconds
-      known_digest[3] = redis.sha1hex(secret .. seconds .. server.address())
+      known_digest[3] = redis.sha1hex(secret .. seconds .. tostring(redis.call))
     end
     random = (known_digest[3] .. state[M.MICROS]):sub(-12)
     state[M.RANDOM] = random
@@ -186,18 +179,6 @@ function M.save_constraints()
   local state = M.state
   redis.call("SETRANGE", keys.META, CONSTRAINTS_OFFSET,
     struct.pack(">I4I4", state[M.VERSION], state[M.ADDED]))
-end
-
---- When calls began to come without a long gap, the last one recorded, and the last outage from and to.
-function M.pulse()
-  return struct.unpack(PULSE_FORMAT, M.state[M.RAW], PULSE_OFFSET + 1)
-end
-
-function M.save_pulse(since_ms, ran_ms, from_ms, to_ms)
-  local state, packed = M.state, struct.pack(PULSE_FORMAT, since_ms, ran_ms, from_ms, to_ms)
-  redis.call("SETRANGE", keys.META, PULSE_OFFSET, packed)
-  state[M.RAW] = state[M.RAW]:sub(1, PULSE_OFFSET) .. packed .. state[M.RAW]:sub(M.SETTINGS_OFFSET + 1)
-  M.set(M.RAN_MS, ran_ms)
 end
 
 ---@param count number how many channels have sleepers

@@ -1,8 +1,6 @@
 -- Values that several arguments have in common, with their paths: at the top, and in maps there.
 local budget = require "jqlua.job.budget"
 local constraints = require "jqlua.limits.constraints"
-local constraintdoc = require "jqlua.limits.constraintdoc"
-local documents = require "jqlua.values.documents"
 local keys = require "jqlua.base.keys"
 local msgpack = require "jqlua.values.msgpack"
 local tally = require "jqlua.base.tally"
@@ -75,16 +73,6 @@ function M.most(counts, most)
     list[i] = { pair[1]:sub(3, 2 + size), pair[1]:sub(3 + size), pair[2] }
   end
   return list
-end
-
---- The same as a document: [path, value, times] each.
----@return string list
-function M.encode(counts, most)
-  local list = M.most(counts, most)
-  for i, entry in ipairs(list) do
-    list[i] = "\147" .. cmsgpack.pack(entry[1]) .. constraintdoc.value_blob(entry[2]) .. cmsgpack.pack(entry[3])
-  end
-  return documents.list(list)
 end
 
 return M

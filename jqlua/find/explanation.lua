@@ -10,8 +10,6 @@ local states = require "jqlua.job.states"
 local placement = require "jqlua.life.placement"
 local queues = require "jqlua.queue.queues"
 local keyrecord = require "jqlua.limits.keyrecord"
-local limitrecord = require "jqlua.limits.limitrecord"
-local rate = require "jqlua.limits.rate"
 local lane_index = require "jqlua.limits.lane_index"
 local room = require "jqlua.limits.room"
 local served = require "jqlua.find.served"
@@ -29,14 +27,13 @@ local MOST_WAITED_FOR = 100
 local function constraints_of(job, queue)
   local found = {}
   for _, entry in ipairs(placement.units(job, queue)[job_units.ENTRIES]) do
-    local limit = limitrecord.load(entry[job_units.NUMBER])
+    local limit = keyrecord.limit(entry[job_units.NUMBER])
     local definition = limit and constraints.load(limit.id)
     if definition then
       local key = keyrecord.load_named(entry[job_units.NAME], definition.n)
-      local shown, is_full = constraintdoc.use_of(limit, key, entry[job_units.COST]), room.is_full(limit, key)
+      local shown, is_full = constraintdoc.use_of(limit, key), room.is_full(limit, key)
       shown.id, shown.concurrency, shown.rate = definition.i, definition.c, constraintdoc.rate_of(definition)
       shown.open = not is_full and not shown.opens_ms
-      shown.cost = definition.l and definition.kg and rate.cost(limit, entry[job_units.COST]) or nil
       found[#found + 1] = {
         id = definition.i, is_open = shown.open, opens_ms = shown.opens_ms, is_full = is_full,
         blob = documents.pack(shown, { by = constraintdoc.by_blob(definition, entry[job_units.VALUE]) }),

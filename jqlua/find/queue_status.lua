@@ -15,12 +15,11 @@ local settingspec = require "jqlua.settings.settingspec"
 local states = require "jqlua.job.states"
 local buckets = require "jqlua.statistics.buckets"
 local statisticsdoc = require "jqlua.statistics.statisticsdoc"
-local usual = require "jqlua.find.usual"
 
 local M = {}
 
 --- What happened in the last minutes.
----@param recent table of module find.usual
+---@param recent table of module statistics.statisticsdoc
 ---@return table shown
 local function shown_recent(recent)
   local shown, cell = { span_ms = meta.state[meta.NOW_MS] - recent.from_ms }, recent.cell
@@ -63,7 +62,7 @@ end
 ---@param first table? record of its oldest ready job
 local function add_status(queue, shown, minutes, first)
   local name, since_ms = queue[queues.NAME], shown.oldest_ready_ms
-  local recent = meta.state[meta.COUNTED] and usual.recent(name, minutes) or nil
+  local recent = meta.state[meta.COUNTED] and statisticsdoc.recent(name, minutes) or nil
   shown.workers, shown.channels = served.counts(name)
   shown.recent = recent and shown_recent(recent)
   shown.empties_ms = recent and empties_in(shown, shown.recent)

@@ -15,19 +15,14 @@ local failure = require "jqlua.life.failure"
 
 local M = {}
 
---- How long an attempt may run at most.
-function M.most_ms(job)
-  local most_s = jobs.options(job).max_runtime
-  return most_s and math.ceil(most_s * 1000) or math.huge
-end
-
 --- For how long the lease of a running attempt can be renewed.
 ---@return number ms 0 or less after max_runtime
 function M.renewable_ms(job)
-  if job[jobs.OPTIONS] == "" then
+  local most_s = job[jobs.OPTIONS] ~= "" and jobs.options(job).max_runtime
+  if not most_s then
     return job[jobs.TIMEOUT_MS]
   end
-  return math.min(job[jobs.TIMEOUT_MS], job[jobs.STARTED_MS] + M.most_ms(job) - meta.state[meta.NOW_MS])
+  return math.min(job[jobs.TIMEOUT_MS], job[jobs.STARTED_MS] + math.ceil(most_s * 1000) - meta.state[meta.NOW_MS])
 end
 
 --- Renews the lease of a running attempt, up to max_runtime.

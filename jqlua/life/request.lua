@@ -1,5 +1,4 @@
 -- Request tokens: replies are remembered, so that a call sent twice has one effect.
-local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local memory = require "jqlua.base.memory"
 local meta = require "jqlua.base.meta"
@@ -29,28 +28,6 @@ function M.read(known, blob, parse)
     memory.keep(known, call.is_cut and rest or blob, call)
   end
   return call, token or call.request
-end
-
---- A spec without its headers: a retried call may be another span of the same trace.
-local function without_headers(blob)
-  local parts = {}
-  for field, value in pairs(check.map(blob)) do
-    if field ~= "headers" then
-      parts[#parts + 1] = cmsgpack.pack(field, value)
-    end
-  end
-  table.sort(parts)
-  return table.concat(parts)
-end
-
---- A digest of the call's arguments, to detect another call with the same token.
-function M.digest()
-  local digests = {}
-  for i = 2, #ARGV, 2 do
-    digests[#digests + 1] = redis.sha1hex(without_headers(ARGV[i]))
-    digests[#digests + 1] = redis.sha1hex(ARGV[i + 1])
-  end
-  return redis.sha1hex(table.concat(digests))
 end
 
 ---@param operation string

@@ -7,9 +7,7 @@ local constraints = require "jqlua.limits.constraints"
 local msgpack = require "jqlua.values.msgpack"
 local lane_index = require "jqlua.limits.lane_index"
 local keyrecord = require "jqlua.limits.keyrecord"
-local limitrecord = require "jqlua.limits.limitrecord"
 local parking = require "jqlua.limits.parking"
-local rate = require "jqlua.limits.rate"
 local room = require "jqlua.limits.room"
 local tally = require "jqlua.base.tally"
 
@@ -119,26 +117,20 @@ function M.rate_of(definition, most)
   return definition.l and { limit = most or definition.l, period = definition.p }
 end
 
---- When a key opens for a start.
----@param cost any of the start, where it is a number
-local function opens_at(limit, key, cost)
-  return room.opens_at(limit, key, rate.cost(limit, type(cost) == "number" and cost or 1))
-end
-
 --- What is in use of a key.
 ---@return table shown {running, opens_ms?, starts?, hold_ms?}
-function M.use_of(limit, key, cost)
+function M.use_of(limit, key)
   return {
-    running = key.in_use, starts = limit.rate > 0 and rate.starts_in(limit, key) or nil,
-    opens_ms = opens_at(limit, key, cost), hold_ms = key.hold_ms > meta.state[meta.NOW_MS] and key.hold_ms or nil,
+    running = key.in_use, starts = limit.rate > 0 and room.starts_in(limit, key) or nil,
+    opens_ms = room.opens_at(limit, key), hold_ms = key.hold_ms > meta.state[meta.NOW_MS] and key.hold_ms or nil,
   }
 end
 
 --- The fields of one key.
 ---@param queues? table as of held_by
 ---@return table shown
-local function usage_of(definition, limit, key, queues)
-  local held, shown = M.held_by(key, queues), M.use_of(limit, key, definition.k)
+local function usage_of(limit, key, queues)
+  local held, shown = M.held_by(key, queues), M.use_of(limit, key)
   shown.lanes, shown.held, shown.more = held.lanes, held.jobs, held.is_more or nil
   shown.next = held.first and call("ZRANGE", lane_index.jobs_key(held.first), 0, 0)[1] or nil
   return shown
@@ -168,7 +160,7 @@ end
 --- One key of a constraint.
 ---@return string document
 function M.encode_key(definition, value)
-  local shown = usage_of(definition, limitrecord.load(definition.n), keyrecord.load(definition.n, value))
+  local shown = usage_of(keyrecord.limit(definition.n), keyrecord.load(definition.n, value))
   return documents.pack(shown, { by = M.by_blob(definition, value) })
 end
 
@@ -198,7 +190,7 @@ local function sum_up(definition, limit, most, queues, may_pay)
     local values = call("ZRANGEBYLEX", keys.KEYS_OF .. definition.n, low, "+", "LIMIT", 0, CHUNK)
     for i, key in ipairs(values[1] and keyrecord.load_all(definition.n, values) or {}) do
       local held = M.held_by(key, queues)
-      local is_full = room.is_full(limit, key) or opens_at(limit, key, definition.k) ~= nil
+      local is_full = room.is_full(limit, key) or room.opens_at(limit, key) ~= nil
       sums.running, sums.held = sums.running + key.in_use, sums.held + held.jobs
       sums.is_more, sums.full = sums.is_more or held.is_more, sums.full + (is_full and 1 or 0)
       rank(fullest, most, held.jobs, key.in_use, values[i])
@@ -218,10 +210,10 @@ end
 ---@param is_only? boolean whether the call is about this one alone
 ---@return string document
 function M.encode(definition, busiest, is_only)
-  local limit, queues = limitrecord.load(definition.n), busiest and {}
+  local limit, queues = keyrecord.limit(definition.n), busiest and {}
   local blobs, shown = { match = definition.g }, {}
   if not definition.b then
-    shown = usage_of(definition, limit, keyrecord.load(definition.n, ""), queues)
+    shown = usage_of(limit, keyrecord.load(definition.n, ""), queues)
   elseif busiest then
     local sums, fullest = sum_up(definition, limit, busiest, queues, is_only and budget.MOST or SHARE)
     shown = {
@@ -235,7 +227,7 @@ function M.encode(definition, busiest, is_only)
   end
   shown.id, shown.by, shown.concurrency = definition.i, definition.bg, definition.tc or definition.c
   shown.rate = M.rate_of(definition, definition.tl)
-  shown.cost, shown.shared = definition.kg, (definition.tc or definition.tl) and true
+  shown.shared = (definition.tc or definition.tl) and true
   shown.keys = call("ZCARD", keys.KEYS_OF .. definition.n)
   shown.queues = queues and tally.most(queues, MOST_QUEUES)
   return documents.pack(shown, blobs)

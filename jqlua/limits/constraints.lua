@@ -11,8 +11,7 @@ local jobs = require "jqlua.job.jobs"
 local jobpath = require "jqlua.values.jobpath"
 local matcher = require "jqlua.limits.matcher"
 local memory = require "jqlua.base.memory"
-local limitrecord = require "jqlua.limits.limitrecord"
-local loaded = require "jqlua.limits.loaded"
+local keyrecord = require "jqlua.limits.keyrecord"
 local job_units = require "jqlua.limits.job_units"
 
 local M = {}
@@ -26,10 +25,14 @@ M.MOST = 1000
 
 M.LONGEST_VALUE = 64
 
+-- By queue and name, with a zero byte between, the definitions that may match.
+M.lookups = {}
+local asked = {} -- conditions to test for the jobs of this call, and how many jobs they are
+
 --- The definition of a constraint.
 ---@return table? definition {n number, i id, m matcher, g matcher as given, b paths, bg by as given, c concurrency,
---- l limit, p period_s, k cost (number or path), kg cost as given, d declared, and of
---- a partition that has a part of them tc and tl: concurrency and limit of all together}
+--- l limit, p period_s, d declared, and of a partition that has a part
+--- of them tc and tl: concurrency and limit of all together}
 function M.load(id)
   local raw = call("HGET", keys.CONSTRAINTS, id)
   return raw and cmsgpack.unpack(raw) or nil
@@ -49,13 +52,13 @@ end
 function M.save(definition)
   call("HSET", keys.CONSTRAINTS, definition.i, cmsgpack.pack(definition))
   call("ZADD", keys.CONSTRAINT_IDS, 0, definition.i)
-  limitrecord.set(definition)
+  keyrecord.set_limit(definition)
 end
 
 function M.delete(definition)
   call("HDEL", keys.CONSTRAINTS, definition.i)
   call("ZREM", keys.CONSTRAINT_IDS, definition.i)
-  limitrecord.delete(definition.n)
+  keyrecord.delete_limit(definition.n)
 end
 
 --- The facts of a job that matchers test. The argument is read only when needed.
@@ -130,24 +133,19 @@ function M.entry(definition, facts, job)
   if definition.entry then
     return definition.entry -- it is the same for all jobs
   end
-  local values, cost = {}, definition.k or 1
+  local values = {}
   for i, path in ipairs(definition.b or {}) do
     values[i] = M.value(path, facts, job)
   end
-  local is_number = type(cost) == "number"
-  if not is_number then
-    read_argument(facts, job)
-    cost = math.min(jobpath.amount(cost, facts) or 1, 1e9)
-  end
-  local entry = job_units.entry(definition.n, cost, M.join(values))
-  if is_number and not definition.b then
+  local entry = job_units.entry(definition.n, M.join(values))
+  if not definition.b then
     definition.entry = entry
   end
   return entry
 end
 
 -- Definitions that may match, by the bytes that are stored for a queue and a name; with the version of the set.
-local known = {}
+local known = KEPT
 
 --- Whether a definition can match jobs of that queue and name.
 local function may_match(definition, queue_name, name)
@@ -166,7 +164,7 @@ local function look_up(queue_name, name)
   local list = {}
   for _, definition in ipairs(M.all()) do
     if may_match(definition, queue_name, name) then
-      list[#list + 1] = { n = definition.n, m = definition.m, b = definition.b, k = definition.k }
+      list[#list + 1] = { n = definition.n, m = definition.m, b = definition.b }
     end
   end
   table.sort(list, function(a, b)
@@ -182,7 +180,7 @@ end
 ---@return table[] # read-only
 function M.matching(queue_name, name)
   local pair = queue_name .. "\0" .. name
-  local list = loaded.lookups[pair]
+  local list = M.lookups[pair]
   if list then
     return list
   end
@@ -192,7 +190,7 @@ function M.matching(queue_name, name)
     list = look_up(queue_name, name)
     batch.write(keys.MATCHING .. pair, struct.pack(">I4", version) .. (list[1] and cmsgpack.pack(list) or ""))
   end
-  loaded.lookups[pair] = list
+  M.lookups[pair] = list
   return list
 end
 
@@ -213,7 +211,7 @@ end
 local function find_fixed(list, queue_name, name)
   local facts, entries = { queue = queue_name, name = name }, {}
   for i, definition in ipairs(list) do
-    if definition.b or type(definition.k or 1) ~= "number" or not matcher.test(definition.m, facts) then
+    if definition.b or not matcher.test(definition.m, facts) then
       return false
     end
     entries[i] = M.entry(definition)
@@ -240,7 +238,7 @@ end
 ---@param new_jobs table[] as module job.jobspec parses them, or module job.jobs reads them
 ---@param path string of their list
 function M.check_asked(new_jobs, path)
-  local weighed = loaded.matching_cost
+  local weighed = asked
   if meta.state[meta.VERSION] == 0 then
     return
   end

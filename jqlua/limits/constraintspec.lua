@@ -11,7 +11,6 @@ local MOST_PATHS = 4
 local RATE = {
   limit = { "integer", 1, 1e9, required = true }, period = { "seconds", 0.001, 31536000, required = true },
 }
-local COST = { "number", 0, 1e9 }
 
 ---@return table paths
 function M.parse_by(by)
@@ -39,20 +38,15 @@ end
 --- Parses the call's spec and the matcher behind it.
 ---@return table new definition, without its number (module limits.constraints)
 function M.parse(spec)
-  local rate, cost = spec.rate, spec.cost
+  local rate = spec.rate
   if rate ~= nil then
     fields.check(rate, RATE, "rate")
   end
-  if cost ~= nil and type(cost) ~= "string" then
-    fields.check_value(cost, COST, "", "cost")
-  end
-  check.refuse(cost ~= nil and not rate and "INVALID cost: only a constraint with rate has it")
   check.refuse(not spec.concurrency and not rate
     and "INVALID concurrency: expected concurrency, rate or both, got neither")
   rate = rate or {}
   local new = {
-    i = spec.id, c = spec.concurrency, l = rate.limit, p = rate.period, kg = cost, g = ARGV[2],
-    k = type(cost) == "string" and jobpath.parse(cost, "cost", true) or cost, bg = spec.by,
+    i = spec.id, c = spec.concurrency, l = rate.limit, p = rate.period, g = ARGV[2], bg = spec.by,
     b = spec.by ~= nil and M.parse_by(spec.by) or nil, d = spec.declared,
   }
   if spec.shared then
@@ -64,8 +58,7 @@ end
 
 --- Whether two definitions count the same jobs under the same keys: then the keys' state stays, and only limits change.
 function M.is_same_set(old, new)
-  return old.g == new.g and old.p == new.p
-    and cmsgpack.pack(old.bg, old.kg or 1) == cmsgpack.pack(new.bg, new.kg or 1)
+  return old.g == new.g and old.p == new.p and cmsgpack.pack(old.bg) == cmsgpack.pack(new.bg)
 end
 
 return M

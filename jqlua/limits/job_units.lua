@@ -18,19 +18,18 @@ M.BYTES = 5 -- the section
 
 -- Fields of an entry.
 M.NUMBER = 1 -- of the constraint
-M.COST = 2
-M.VALUE = 3
-M.NAME = 4 -- number .. ":" .. value, which names the key
-M.DIGITS = 5 -- the number as text
-local PACKED = 6
+M.VALUE = 2
+M.NAME = 3 -- number .. ":" .. value, which names the key
+M.DIGITS = 4 -- the number as text
+local PACKED = 5
 
-local ENTRY = ">I4dI2c0"
+local ENTRY = ">I4I2c0"
 local LANE_AND_GROUP = ">c20I2c0"
 
 M.DIGEST = 20 -- size of one
 
 -- Units by their section; or, with a zero byte in front, by queue and section without the lane.
-local known = {}
+local known = KEPT
 
 --- The name of a key, for use in Redis keys.
 ---@param number number
@@ -48,15 +47,15 @@ function M.split_name(name)
   return tonumber(digits), name:sub(#digits + 2)
 end
 
-local function entry_of(number, cost, value, packed)
+local function entry_of(number, value, packed)
   local digits = string.format("%d", number)
-  return { number, cost, value, digits .. ":" .. value, digits, packed }
+  return { number, value, digits .. ":" .. value, digits, packed }
 end
 
 --- A unit that a job needs.
 ---@return table entry
-function M.entry(number, cost, value)
-  return entry_of(number, cost, value, struct.pack(ENTRY, number, cost, #value, value))
+function M.entry(number, value)
+  return entry_of(number, value, struct.pack(ENTRY, number, #value, value))
 end
 
 --- Decodes a section.
@@ -67,8 +66,8 @@ local function decode(section)
     group, at = struct.unpack("c20", section, at)
   end
   while at <= #section do
-    local number, cost, value, after = struct.unpack(ENTRY, section, at)
-    entries[#entries + 1] = entry_of(number, cost, value, section:sub(at, after - 1))
+    local number, value, after = struct.unpack(ENTRY, section, at)
+    entries[#entries + 1] = entry_of(number, value, section:sub(at, after - 1))
     at = after
   end
   return memory.keep(known, section, { lane, group, group_value, entries, section })

@@ -1,33 +1,78 @@
--- Keys of constraints: what each has in use, until when it is closed, and where it holds lanes.
+-- Keys of constraints: what each has in use, until when it is closed, and where it holds lanes. And limits, the part of
+-- a constraint that every start needs.
 --
 -- In a script a key is a table {name, number: of its constraint, in_use: units taken, hold_ms: closed until then by a
--- hold, opens_ms: closed until then for lack of room under the rate, used: cost of the starts in keys.STARTS, last_ms:
--- the latest start, timer_ms: in keys.OPENING with this time or an earlier one, queues: in which it holds or held lanes
+-- hold, opens_ms: closed until then for lack of room under the rate, last_ms: the latest start,
+-- timer_ms: in keys.OPENING with this time or an earlier one, queues: in which it holds or held lanes
 -- (module limits.parking), is_changed, is_new: it has no record}.
 local batch = require "jqlua.base.batch"
 local due = require "jqlua.base.due"
 local keys = require "jqlua.base.keys"
-local limitrecord = require "jqlua.limits.limitrecord"
 local meta = require "jqlua.base.meta"
-local loaded = require "jqlua.limits.loaded"
 local job_units = require "jqlua.limits.job_units"
 
 local M = {}
 
 local call = redis.call
 
-local FORMAT = ">I4ddddd"
-local HEADER = 44
+local FORMAT = ">I4dddd"
+local HEADER = 36
+local LIMIT = ">ddd"
+
+-- What this call has read.
+M.keys = {} -- by name
+M.limits = {} -- by number; false where the constraint is gone
+
+local function limit_key(number)
+  return keys.LIMIT .. string.format("%d", number)
+end
+
+---@param raw string|false
+---@return table? limit {concurrency, rate: starts in a period, both 0 for none, period_ms, id: of the constraint}; nil
+--- if that was removed
+local function decode_limit(number, raw)
+  local limit = false
+  if raw then
+    local concurrency, rate, period_ms, at = struct.unpack(LIMIT, raw)
+    limit = { concurrency = concurrency, rate = rate, period_ms = period_ms, id = raw:sub(at) }
+  end
+  M.limits[number] = limit
+  return limit or nil
+end
+
+---@return table? limit as of decode_limit
+function M.limit(number)
+  local limit = M.limits[number]
+  if limit ~= nil then
+    return limit or nil
+  end
+  return decode_limit(number, call("GET", limit_key(number)))
+end
+
+--- Sets the limits of a constraint, with the next flush.
+---@param definition table as module limits.constraints has it
+function M.set_limit(definition)
+  local period_ms = definition.p and math.ceil(definition.p * 1000) or 0
+  local raw = struct.pack(LIMIT, definition.c or 0, definition.l or 0, period_ms) .. definition.i
+  decode_limit(definition.n, raw)
+  batch.write(limit_key(definition.n), raw)
+end
+
+--- Removes the limits of a removed constraint.
+function M.delete_limit(number)
+  M.limits[number] = false
+  call("UNLINK", limit_key(number))
+end
 
 --- Like load, from a record that was read with others.
 ---@param raw string|false
 local function decode(name, number, raw)
   local key = {
-    name = name, number = number, in_use = 0, hold_ms = 0, opens_ms = 0, used = 0, last_ms = 0, timer_ms = 0,
+    name = name, number = number, in_use = 0, hold_ms = 0, opens_ms = 0, last_ms = 0, timer_ms = 0,
     queues = {}, is_changed = false, is_new = not raw,
   }
   if raw then
-    key.in_use, key.hold_ms, key.opens_ms, key.used, key.last_ms, key.timer_ms = struct.unpack(FORMAT, raw)
+    key.in_use, key.hold_ms, key.opens_ms, key.last_ms, key.timer_ms = struct.unpack(FORMAT, raw)
     local at = HEADER + 1
     while at <= #raw do
       local queue_name
@@ -35,14 +80,14 @@ local function decode(name, number, raw)
       key.queues[#key.queues + 1] = queue_name
     end
   end
-  loaded.keys[name] = key
+  M.keys[name] = key
   return key
 end
 
 --- Reads the keys of a job's entries, and their limits, in one command.
 ---@param entries table[] of units
 function M.fetch(entries)
-  local records, limits, n = loaded.keys, loaded.limits, 0
+  local records, limits, n = M.keys, M.limits, 0
   local wanted
   for i = 1, #entries do
     local entry = entries[i]
@@ -68,7 +113,7 @@ function M.fetch(entries)
         decode(name, number, raws[n - 1])
       end
       if limits[number] == nil then
-        limitrecord.decode(number, raws[n])
+        decode_limit(number, raws[n])
       end
     end
   end
@@ -85,7 +130,7 @@ end
 ---@param number? number of its constraint
 ---@return table key
 function M.load_named(name, number)
-  local key = loaded.keys[name]
+  local key = M.keys[name]
   if not key then
     key = decode(name, number or job_units.split_name(name), call("GET", keys.KEY .. name))
   end
@@ -102,7 +147,7 @@ function M.load_all(number, values)
     wanted[i] = keys.KEY .. names[i]
   end
   for i, raw in ipairs(call("MGET", unpack(wanted))) do
-    found[i] = loaded.keys[names[i]] or decode(names[i], number, raw)
+    found[i] = M.keys[names[i]] or decode(names[i], number, raw)
   end
   return found
 end
@@ -134,7 +179,7 @@ end
 
 --- Removes an unused key.
 function M.forget(key)
-  key.hold_ms, key.opens_ms, key.used, key.last_ms, key.timer_ms = 0, 0, 0, 0, 0
+  key.hold_ms, key.opens_ms, key.last_ms, key.timer_ms = 0, 0, 0, 0
   if not key.is_new then
     call("UNLINK", keys.KEY .. key.name, keys.STARTS .. key.name)
     call("ZREM", keys.KEYS_OF .. key.number, M.value_of(key))
@@ -144,8 +189,7 @@ function M.forget(key)
 end
 
 local function encode(key)
-  local raw = struct.pack(FORMAT, key.in_use, key.hold_ms, key.opens_ms, key.used, key.last_ms,
-    key.timer_ms)
+  local raw = struct.pack(FORMAT, key.in_use, key.hold_ms, key.opens_ms, key.last_ms, key.timer_ms)
   for _, queue_name in ipairs(key.queues) do
     raw = raw .. struct.pack(">I2c0", #queue_name, queue_name)
   end

@@ -29,7 +29,7 @@ local FORGET_TURNS_S = 86400
 
 --- The key of an index, or of what it has of a group.
 function M.node(index, group)
-  return group == "" and index or keys.GROUP .. group .. ":" .. index
+  return group == "" and index or keys.GROUP .. group .. index:sub(#KEYS[1] + 1)
 end
 
 -- Clock and finishes of a queue's groups, for each priority of its own.

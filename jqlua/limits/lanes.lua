@@ -4,7 +4,6 @@ local batch = require "jqlua.base.batch"
 local keys = require "jqlua.base.keys"
 local keyrecord = require "jqlua.limits.keyrecord"
 local meta = require "jqlua.base.meta"
-local loaded = require "jqlua.limits.loaded"
 local parking = require "jqlua.limits.parking"
 local due = require "jqlua.base.due"
 local jobs = require "jqlua.job.jobs"
@@ -19,14 +18,16 @@ local M = {}
 
 local call = redis.call
 
+M.heads = {} -- by lane its best job, {priority, id}, both nil for none
+
 ---@return number? priority of the lane's best job
 ---@return string? id
 function M.head(lane)
-  local known = loaded.lookups[lane]
+  local known = M.heads[lane]
   if not known then
     local first = call("ZRANGE", lane_index.jobs_key(lane), 0, 0, "WITHSCORES")
     known = { tonumber(first[2]), first[1] }
-    loaded.lookups[lane] = known
+    M.heads[lane] = known
   end
   return known[1], known[2]
 end
@@ -41,7 +42,7 @@ function M.join(queue, job)
   local head_priority, head_id = M.head(lane)
   batch.add(keys.LANE .. lane, priority, id)
   if not head_id or rank.is_before(priority, id, head_priority, head_id) then
-    loaded.lookups[lane] = { priority, id }
+    M.heads[lane] = { priority, id }
     lane_index.add(queue, priority, id, lane, units[job_units.GROUP])
     queue[queues.REOPENED] = true
   else
@@ -54,7 +55,7 @@ end
 function M.leave(queue, job)
   local units = job_units.of(job)
   local lane, group, id = units[job_units.LANE], units[job_units.GROUP], job[jobs.ID]
-  loaded.lookups[lane] = nil
+  M.heads[lane] = nil
   call("ZREM", lane_index.jobs_key(lane), id)
   local is_fair = group ~= ""
   if is_fair and lane_index.withdraw(queue, id, lane, group) then

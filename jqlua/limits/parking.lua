@@ -8,9 +8,7 @@ local budget = require "jqlua.job.budget"
 local keyrecord = require "jqlua.limits.keyrecord"
 local keys = require "jqlua.base.keys"
 local lane_index = require "jqlua.limits.lane_index"
-local limitrecord = require "jqlua.limits.limitrecord"
 local meta = require "jqlua.base.meta"
-local loaded = require "jqlua.limits.loaded"
 local queues = require "jqlua.queue.queues"
 local room = require "jqlua.limits.room"
 local job_units = require "jqlua.limits.job_units"
@@ -82,7 +80,7 @@ end
 
 --- After a key may have opened: sends its best lane of each queue.
 function M.reopen(key)
-  local limit = key.queues[1] and limitrecord.load(key.number)
+  local limit = key.queues[1] and keyrecord.limit(key.number)
   if not key.queues[1] then
     return
   elseif not room.is_open(limit, key) then
@@ -100,9 +98,9 @@ end
 function M.pass_on(queue, entries, except)
   for i = 1, #entries do
     local entry = entries[i]
-    local key = loaded.keys[entry[job_units.NAME]]
+    local key = keyrecord.keys[entry[job_units.NAME]]
     if entry ~= except and key.queues[1] then
-      send_to(key, loaded.limits[entry[job_units.NUMBER]], queue[queues.NAME])
+      send_to(key, keyrecord.limits[entry[job_units.NUMBER]], queue[queues.NAME])
     end
   end
 end
@@ -113,7 +111,7 @@ function M.send_more(queue)
   local name = queue[queues.NAME]
   for _, key_name in ipairs(call("SRANDMEMBER", keys.SENT .. name, MOST_SENT)) do
     local key = keyrecord.load_named(key_name)
-    if not send_to(key, limitrecord.load(key.number), name) then
+    if not send_to(key, keyrecord.limit(key.number), name) then
       call("SREM", keys.SENT .. name, key_name)
     end
   end
@@ -123,7 +121,7 @@ end
 ---@param entries table[] of units, fetched
 function M.holds_any(entries)
   for i = 1, #entries do
-    if loaded.keys[entries[i][job_units.NAME]].queues[1] then
+    if keyrecord.keys[entries[i][job_units.NAME]].queues[1] then
       return true
     end
   end
@@ -134,14 +132,14 @@ end
 ---@param entry table without room
 ---@param lane table as returned by lane_index.first
 function M.park(queue, entry, lane)
-  local key = loaded.keys[entry[job_units.NAME]]
+  local key = keyrecord.keys[entry[job_units.NAME]]
   local name = queue[queues.NAME]
   lane_index.put(M.index(key.name, name), name, lane.priority, lane.id, lane.lane, lane.group)
   if not find(key, name) then
     table.insert(key.queues, name)
     key.is_changed = true
   end
-  note_opening(loaded.limits[key.number], key)
+  note_opening(keyrecord.limits[key.number], key)
 end
 
 --- Checks a key again after its constraint's limits changed or it was removed.

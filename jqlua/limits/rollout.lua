@@ -6,7 +6,6 @@ local budget = require "jqlua.job.budget"
 local constraints = require "jqlua.limits.constraints"
 local due = require "jqlua.base.due"
 local keyrecord = require "jqlua.limits.keyrecord"
-local loaded = require "jqlua.limits.loaded"
 local parking = require "jqlua.limits.parking"
 
 local M = {}
@@ -74,8 +73,8 @@ function M.remove(definition)
   constraints.delete(definition)
   -- Cached lookups of queues and names must be renewed.
   meta.set(meta.VERSION, meta.state[meta.VERSION] + 1)
-  for name in pairs(loaded.lookups) do
-    loaded.lookups[name] = nil
+  for pair in pairs(constraints.lookups) do
+    constraints.lookups[pair] = nil
   end
   M.begin(definition.n)
   meta.save_constraints()

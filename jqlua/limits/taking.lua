@@ -1,8 +1,7 @@
 -- Takes units of keys when a job starts, and gives them back when it stops running.
 local keyrecord = require "jqlua.limits.keyrecord"
-local loaded = require "jqlua.limits.loaded"
 local parking = require "jqlua.limits.parking"
-local rate = require "jqlua.limits.rate"
+local room = require "jqlua.limits.room"
 local job_units = require "jqlua.limits.job_units"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
@@ -15,11 +14,11 @@ function M.take(units)
   local entries = units[job_units.ENTRIES]
   for i = 1, #entries do
     local entry = entries[i]
-    local limit, key = loaded.limits[entry[job_units.NUMBER]], loaded.keys[entry[job_units.NAME]]
+    local limit, key = keyrecord.limits[entry[job_units.NUMBER]], keyrecord.keys[entry[job_units.NAME]]
     if limit then
       keyrecord.count(key, 1)
       if limit.rate > 0 then
-        rate.note_start(limit, key, entry)
+        room.note_start(limit, key)
       end
     end
   end
@@ -36,8 +35,8 @@ function M.leave(job)
   if job[jobs.STATE] == states.RUNNING then
     keyrecord.fetch(entries)
     for i = 1, #entries do
-      if loaded.limits[entries[i][job_units.NUMBER]] then
-        local key = loaded.keys[entries[i][job_units.NAME]]
+      if keyrecord.limits[entries[i][job_units.NUMBER]] then
+        local key = keyrecord.keys[entries[i][job_units.NAME]]
         keyrecord.count(key, -1)
         parking.reopen(key)
       end

@@ -23,6 +23,21 @@ function M.enter(job, group, ended_ms)
   call("ZADD", keys.FAILED_GROUPS, 0, group)
 end
 
+--- What a group has: how many jobs, since when, and what the newest is and says.
+---@return table? shown nil if it has no jobs
+function M.look(group)
+  local key = keys.FAILED .. group
+  local first, last = call("ZRANGE", key, 0, 0, "WITHSCORES"), call("ZRANGE", key, -1, -1, "WITHSCORES")
+  local job = last[1] and jobs.read(last[1])
+  if job then
+    local raw = call("GET", keys.EXTRA .. last[1])
+    return {
+      group = group, count = call("ZCARD", key), first_ms = tonumber(first[2]), last_ms = tonumber(last[2]),
+      id = last[1], name = job[jobs.NAME], queue = job[jobs.QUEUE], message = raw and cmsgpack.unpack(raw).m or "",
+    }
+  end
+end
+
 --- Removes jobs whose records go.
 ---@param ids string[]
 function M.remove(group, ids)

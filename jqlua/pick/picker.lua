@@ -4,7 +4,6 @@ local meta = require "jqlua.base.meta"
 local patterns = require "jqlua.pick.patterns"
 local places = require "jqlua.pick.places"
 local plans = require "jqlua.pick.plans"
-local pulse = require "jqlua.life.pulse"
 local sleepers = require "jqlua.workers.sleepers"
 local request = require "jqlua.life.request"
 local sweep = require "jqlua.schedules.sweep"
@@ -35,12 +34,9 @@ function M.give(plan, source)
     sleepers.awake(wish.worker, wait.on)
   end
   -- What is due goes first.
-  local is_due, is_first = state[meta.NEXT_DUE] <= state[meta.NOW_MS], pulse.is_due()
-  if is_due or is_first or not queue or not places.sees_all(queue) then
+  local is_due = state[meta.NEXT_DUE] <= state[meta.NOW_MS]
+  if is_due or not queue or not places.sees_all(queue) then
     transition.commit()
-  end
-  if is_first then
-    pulse.note()
   end
   if is_due then
     sweep.run(math.max(SWEEP_STEPS, math.floor(wish.count * STEPS_OF_A_JOB)))

@@ -13,7 +13,6 @@ local keyrecord = require "jqlua.limits.keyrecord"
 local keys = require "jqlua.base.keys"
 local lane_index = require "jqlua.limits.lane_index"
 local lanes = require "jqlua.limits.lanes"
-local loaded = require "jqlua.limits.loaded"
 local meta = require "jqlua.base.meta"
 local parking = require "jqlua.limits.parking"
 local placement = require "jqlua.life.placement"
@@ -36,7 +35,7 @@ local PAGE = 8
 local LOOK = 100
 -- Jobs of a lane that are taken at a time.
 local MOST_AT_ONCE = 100
--- Marks in loaded.lookups that a head was read.
+-- Marks in lanes.heads that a head was read.
 local LOOKED = ""
 
 --- Ends a place where something else begins.
@@ -92,10 +91,10 @@ end
 
 --- Reads the head of a lane: the first one in a call, which is likely to start, with its argument.
 local function read_head(place, id)
-  if loaded.lookups[LOOKED] then
+  if lanes.heads[LOOKED] then
     return jobs.read(id)
   end
-  loaded.lookups[LOOKED] = true
+  lanes.heads[LOOKED] = true
   local raws = call("MGET", keys.JOB .. id, keys.ARGUMENT .. id)
   place.argument = raws[2]
   return jobs.from_record(id, raws[1])
@@ -342,7 +341,7 @@ local function take_from_lane(place, most)
     take_units(queue, job, units)
     taken[#taken + 1], ids[#ids + 1] = job, popped[i]
   end
-  loaded.lookups[place.lane] = nil
+  lanes.heads[place.lane] = nil
   call("ZREM", key, unpack(ids))
   if place.group ~= "" then
     take_turn(queue, place)

@@ -1,5 +1,4 @@
 -- Cron expressions: parsing, and their times. `next` says what happens when clocks are put forward or back.
-local calendar = require "jqlua.schedules.calendar"
 local check = require "jqlua.base.check"
 local zones = require "jqlua.schedules.zones"
 
@@ -103,13 +102,13 @@ end
 ---@return number? at
 local function at_clock(cron, from)
   local days = floor(from / DAY)
-  local year, month, day = calendar.date_of(days)
+  local year, month, day = zones.date_of(days)
   local minute = math.ceil((from - days * DAY) / 60)
   for _ = 1, MOST_MONTHS do
-    local next_year, next_month = calendar.month_after(year, month)
+    local next_year, next_month = zones.month_after(year, month)
     if cron.months[month] then
-      local first = calendar.days_of(year, month, 1)
-      for at = day, calendar.days_of(next_year, next_month, 1) - first do
+      local first = zones.days_of(year, month, 1)
+      for at = day, zones.days_of(next_year, next_month, 1) - first do
         local found = has_day(cron, first, at) and minute_from(cron, minute)
         if found then
           return (first + at - 1) * DAY + found * 60

@@ -19,7 +19,6 @@ local rank = require "jqlua.base.rank"
 local schedules = require "jqlua.schedules.schedules"
 local transition = require "jqlua.life.transition"
 local failure = require "jqlua.life.failure"
-local pulse = require "jqlua.life.pulse"
 local departure = require "jqlua.life.departure"
 local listed = require "jqlua.workers.listed"
 local unique = require "jqlua.links.unique"
@@ -61,12 +60,6 @@ end
 ---@return number count
 local function each_due(queue, state, limit, what)
   return each_of(members.due(queue, state, meta.state[meta.NOW_MS], limit), queues.key(queue, state), what)
-end
-
-local function lapse(job)
-  if not pulse.excuses(job) then
-    failure.lapse(job)
-  end
 end
 
 local function make_ready(job)
@@ -116,7 +109,7 @@ local WAITING_FOR_TIME = { states.SCHEDULED, states.RETRYING }
 local KEPT_FOR_READERS = { states.DONE, states.ERROR, states.CANCELLED, states.SKIPPED }
 
 local function sweep_leases(queue, limit)
-  local done = each_due(queue, states.RUNNING, limit, lapse)
+  local done = each_due(queue, states.RUNNING, limit, failure.lapse)
   return done, members.first_score(queue, states.RUNNING)
 end
 

@@ -1,6 +1,6 @@
--- Time zones: how far clocks are ahead of UTC, and when they are put forward and back. A zone is a rule in the format
--- of POSIX TZ, with the hours of RFC 8536 (-167 to 167), and days as M3.5.0 alone: Redis knows no zones by name.
-local calendar = require "jqlua.schedules.calendar"
+-- Dates, and time zones: how far clocks are ahead of UTC, and when they are put forward and back. A zone is a rule in
+-- the format of POSIX TZ, with the hours of RFC 8536 (-167 to 167), and days as M3.5.0 alone: Redis knows no zones by
+-- name.
 local check = require "jqlua.base.check"
 
 local M = {}
@@ -13,6 +13,45 @@ local huge = math.huge
 local DAY = 86400
 local MOST_BYTES = 100
 local EXPECTED = "a rule as of POSIX' TZ, such as CET-1CEST,M3.5.0,M10.5.0/3"
+
+-- Dates and days since 1970, by arithmetic alone, in the proleptic Gregorian calendar ---------------------------------
+
+--- Days since 1970 of a date.
+function M.days_of(year, month, day)
+  -- Years begin in March here, so that the leap day is the last.
+  local shifted = month <= 2 and year - 1 or year
+  local era = floor(shifted / 400)
+  local of_era = shifted - era * 400
+  local of_year = floor((153 * ((month + 9) % 12) + 2) / 5) + day - 1
+  return era * 146097 + of_era * 365 + floor(of_era / 4) - floor(of_era / 100) + of_year - 719468
+end
+
+---@return number year
+---@return number month
+---@return number day
+function M.date_of(days)
+  local shifted = days + 719468
+  local era = floor(shifted / 146097)
+  local of_era = shifted - era * 146097
+  local year = floor((of_era - floor(of_era / 1460) + floor(of_era / 36524) - floor(of_era / 146096)) / 365)
+  local of_year = of_era - (365 * year + floor(year / 4) - floor(year / 100))
+  local month = floor((5 * of_year + 2) / 153)
+  local day = of_year - floor((153 * month + 2) / 5) + 1
+  month = month < 10 and month + 3 or month - 9
+  year = year + era * 400 + (month <= 2 and 1 or 0)
+  return year, month, day
+end
+
+---@return number year
+---@return number month
+function M.month_after(year, month)
+  if month == 12 then
+    return year + 1, 1
+  end
+  return year, month + 1
+end
+
+-- Zones ---------------------------------------------------------------------------------------------------------------
 
 --- Parses `[+-]h[h[h]][:mm[:ss]]` at the beginning of a text.
 ---@return number? seconds
@@ -87,9 +126,9 @@ end
 
 --- Seconds since 1970, as clocks show them, of a rule's day.
 local function clock_of(day, year)
-  local first = calendar.days_of(year, day.month, 1)
-  local next_year, next_month = calendar.month_after(year, day.month)
-  local behind = calendar.days_of(next_year, next_month, 1)
+  local first = M.days_of(year, day.month, 1)
+  local next_year, next_month = M.month_after(year, day.month)
+  local behind = M.days_of(next_year, next_month, 1)
   -- 1970 began on a Thursday.
   local at = first + (day.weekday - first - 4) % 7 + 7 * (day.week - 1)
   while at >= behind do
@@ -118,7 +157,7 @@ function M.part(zone, at)
   if not zone.summer or zone.summer == zone.standard then
     return { offset = zone.standard, before = zone.standard, begins = -huge, ends = huge }
   end
-  local year = calendar.date_of(floor((at + zone.standard) / DAY))
+  local year = M.date_of(floor((at + zone.standard) / DAY))
   local part
   for _, change in ipairs(changes(zone, year)) do
     if change[1] > at then

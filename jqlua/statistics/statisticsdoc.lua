@@ -28,6 +28,13 @@ local function range_of(spec)
   return { level, first, last, width }
 end
 
+local log = {} -- its `cells`, decoded once in a call
+
+local function pending()
+  log.cells = log.cells or buckets.cells(call("GET", keys.LOG))
+  return log.cells
+end
+
 local names = { of = "", fields = {} } -- of the last buckets: the same for many hashes
 
 ---@return string[]
@@ -45,9 +52,8 @@ end
 
 --- Adds the cells of one hash and of the log.
 ---@param key string end of the hash's
----@param pending table cells of the log
 ---@param add fun(bucket: number, cell: table)
-local function each_cell(key, range, pending, add)
+local function each_cell(key, range, add)
   local level, last = range[1], range[3]
   for first = range[2], last, CHUNK do
     local fields = fields_of(level, first, math.min(first + CHUNK - 1, last))
@@ -60,7 +66,7 @@ local function each_cell(key, range, pending, add)
       end
     end
   end
-  for minute, cell in pairs(pending[key] or {}) do
+  for minute, cell in pairs(pending()[key] or {}) do
     local bucket = math.floor(minute * 60000 / range[4])
     if bucket >= range[2] and bucket <= last then
       add(bucket, cell)
@@ -129,31 +135,12 @@ local function fill(document, cell, is_brief)
   return cmsgpack.pack(document)
 end
 
---- The sums of a period.
----@param spec table as of stats, checked
----@param pending table cells of the log
----@param each? fun(bucket: number, cell: table)
----@return table cell
-function M.sum(spec, pending, each)
-  local range, sum = range_of(spec), buckets.new()
-  for _, key in ipairs(keys_of(spec)) do
-    each_cell(key, range, pending, function(bucket, cell)
-      if each then
-        each(bucket, cell)
-      end
-      buckets.add(sum, cell)
-    end)
-  end
-  return sum
-end
-
 --- A document for each non-empty bucket, oldest first.
 function M.buckets(spec)
   local range = range_of(spec)
-  local pending = buckets.cells(call("GET", keys.LOG))
   local sums, order = {}, {}
   for _, key in ipairs(keys_of(spec)) do
-    each_cell(key, range, pending, function(bucket, cell)
+    each_cell(key, range, function(bucket, cell)
       if not sums[bucket] then
         sums[bucket] = buckets.new()
         order[#order + 1] = bucket
@@ -170,7 +157,7 @@ function M.buckets(spec)
 end
 
 --- Pairs behind the cursor, including those only in the log, in order.
-local function pairs_behind(spec, pending, most)
+local function pairs_behind(spec, most)
   local low, high = "-", "+"
   if spec.queue then
     low, high = "[" .. spec.queue .. "\0", "(" .. spec.queue .. "\1"
@@ -185,7 +172,7 @@ local function pairs_behind(spec, pending, most)
   for _, key in ipairs(listed) do
     known[key] = true
   end
-  for key in pairs(pending) do
+  for key in pairs(pending()) do
     if buckets.is_pair(key) and not known[key] and (cursor == "" or key > cursor) and (not last or key < last)
       and (not spec.queue or key:sub(1, #spec.queue + 1) == spec.queue .. "\0") then
       listed[#listed + 1] = key
@@ -199,15 +186,14 @@ end
 ---@return table {cursor, document, ...}
 function M.series(spec)
   local range = range_of(spec)
-  local pending = buckets.cells(call("GET", keys.LOG))
-  local listed, is_end = pairs_behind(spec, pending, spec.count or 100)
+  local listed, is_end = pairs_behind(spec, spec.count or 100)
   local reply = { is_end and "" or listed[#listed] }
   for i, key in ipairs(listed) do
     local queue, name = key:match("^(%Z*)%z(.*)$")
     name = name == "" and queue or name
     if not spec.name or spec.name == name then
       local sum, is_active = buckets.new(), false
-      each_cell(key, range, pending, function(_, cell)
+      each_cell(key, range, function(_, cell)
         is_active = true
         buckets.add(sum, cell)
       end)
@@ -221,6 +207,99 @@ function M.series(spec)
     end
   end
   return reply
+end
+
+-- What is usual for a queue, and what happened in the last minutes ----------------------------------------------------
+
+local MINUTE_MS = 60000
+M.MINUTES = 5 -- that count as recent, with the current one
+local ENOUGH = 20 -- of fewer nothing is usual
+local DONE = 2
+local FAILED = 3
+local LAPSED = 4
+local ERROR = 5
+local RELEASED = 7
+
+-- What was looked up in this call.
+local known_runs = {}
+local known_recent = {}
+
+--- The sums of some buckets.
+---@param first number how many buckets ago the earliest is
+---@param last number and the latest
+---@param about table {queue?, name?}
+---@param each? fun(bucket: number, cell: table)
+---@return table cell
+---@return number from_ms
+local function sum_of(by, first, last, about, each)
+  local level, sum = LEVELS[by], buckets.new()
+  local width = buckets.level(level)
+  local current = math.floor(meta.state[meta.NOW_MS] / width)
+  for _, key in ipairs(keys_of(about)) do
+    each_cell(key, { level, current - first, current - last, width }, function(bucket, cell)
+      if each then
+        each(bucket, cell)
+      end
+      buckets.add(sum, cell)
+    end)
+  end
+  return sum, (current - first) * width
+end
+
+local function share_of(cell)
+  local failures = cell[FAILED] + cell[LAPSED] + cell[ERROR]
+  return failures, cell[DONE] + failures
+end
+
+--- The time that 95 % of some took no longer than.
+---@param values? table of a cell
+---@return number? ms nil of few
+local function most_of(values)
+  return values and values[1] >= ENOUGH and M.distribution(values, true).p95 or nil
+end
+
+---@param queue string
+---@return table usual {wait_ms?: 95 % of its jobs waited no longer; share?: of its attempts that failed}; nil of what
+--- there is too little of
+function M.of_queue(queue)
+  local cell = sum_of("hour", 25, 2, { queue = queue })
+  local failures, ended = share_of(cell)
+  return { wait_ms = most_of(cell[buckets.WAIT]), share = ended >= ENOUGH and failures / ended or nil }
+end
+
+---@param queue string
+---@param name string
+---@return number? ms 95 % of the attempts that were done took no longer; nil of few
+function M.run_ms(queue, name)
+  local pair = queue .. "\0" .. name
+  if known_runs[pair] == nil then
+    known_runs[pair] = most_of(sum_of("day", 1, 0, { queue = queue, name = name })[buckets.RUN]) or false
+  end
+  return known_runs[pair] or nil
+end
+
+--- What became of attempts in the last minutes.
+---@param queue? string nil for all
+---@param minutes? number the current one included; default: those that count as recent
+---@return table recent {cell: the sums, failures, ended, from_ms, since_ms?: of the first minute with a failure,
+--- is_active: an attempt was done, failed or was given back in this minute or the one before}
+function M.recent(queue, minutes)
+  minutes = minutes or M.MINUTES
+  local name = minutes .. "\0" .. (queue or "")
+  if not known_recent[name] then
+    local recent, current = { is_active = false }, math.floor(meta.state[meta.NOW_MS] / MINUTE_MS)
+    recent.cell, recent.from_ms = sum_of("minute", minutes - 1, 0, { queue = queue }, function(minute, cell)
+      if share_of(cell) > 0 then
+        recent.since_ms = math.min(recent.since_ms or math.huge, minute * MINUTE_MS)
+      end
+      recent.is_active = recent.is_active
+        or minute >= current - 1 and cell[DONE] + cell[FAILED] + cell[ERROR] + cell[RELEASED] > 0
+    end)
+    recent.failures, recent.ended = share_of(recent.cell)
+    recent.lapsed = recent.cell[LAPSED]
+    known_recent[name] = recent
+  end
+  return known_recent[name]
 end
 
 return M

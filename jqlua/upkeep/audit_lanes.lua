@@ -13,7 +13,6 @@ local rank = require "jqlua.base.rank"
 local tally = require "jqlua.base.tally"
 local lane_index = require "jqlua.limits.lane_index"
 local keyrecord = require "jqlua.limits.keyrecord"
-local limitrecord = require "jqlua.limits.limitrecord"
 local parking = require "jqlua.limits.parking"
 local job_units = require "jqlua.limits.job_units"
 
@@ -113,7 +112,7 @@ end
 ---@param name string number:value
 function M.check_key(name)
   local number, value = job_units.split_name(name)
-  local key, limit = keyrecord.load(number, value), limitrecord.load(number)
+  local key, limit = keyrecord.load(number, value), keyrecord.limit(number)
   expect(call("ZSCORE", keys.KEYS_OF .. string.format("%d", number), value),
     "key", name, "is missing among those of its constraint")
   if not limit then
@@ -127,7 +126,7 @@ end
 
 ---@param number string
 function M.check_limit(number)
-  local limit = limitrecord.load(tonumber(number))
+  local limit = keyrecord.limit(tonumber(number))
   local definition = constraints.load(limit.id)
   expect(definition and definition.n == tonumber(number), "limits", number, "are of no constraint")
 end

@@ -1,7 +1,6 @@
--- Paths to a value of a job, used by matchers, `by` and `cost`.
+-- Paths to a value of a job, used by matchers and `by`.
 local msgpack = require "jqlua.values.msgpack"
 local check = require "jqlua.base.check"
-local ordering = require "jqlua.values.ordering"
 
 local M = {}
 
@@ -56,7 +55,7 @@ function M.compile(segments)
   return segments
 end
 
---- Checks a path, as `by` and `cost` have it.
+--- Checks a path, as `by` has it.
 ---@param path string of the field, for errors
 ---@param is_inside? boolean whether it must lead into the argument
 ---@return string|table compiled name, queue, priority, argument, or the segments, compiled
@@ -184,23 +183,6 @@ function M.value(compiled, facts)
     return "m" .. facts.argument
   end
   return msgpack.open(facts.argument, pos) and "m" .. msgpack.raw(facts.argument, pos) or "dnan"
-end
-
---- The number a path leads to.
----@param compiled string|table path
----@param facts table as for a matcher's test
----@return number? amount from 0 on, finite; nil when it leads to something else, or when the fact is unknown
-function M.amount(compiled, facts)
-  local amount
-  if compiled == "priority" then
-    amount = facts.priority
-  elseif compiled ~= "name" and compiled ~= "queue" and facts.argument then
-    local _, scalar = M.look(compiled ~= "argument" and compiled, facts)
-    amount = ordering.to_number(scalar)
-  end
-  if amount and amount >= 0 and amount < math.huge then
-    return amount
-  end
 end
 
 return M

@@ -25,12 +25,12 @@ function M.is_id(name)
 end
 
 -- Decoded records, by their bytes.
-local known = {}
+local known = KEPT
 
 -- Records that this call has read, or false.
-local open = PER_CALL
+local open = {}
 -- Their last signs of life.
-local seen_ms = PER_CALL
+local seen_ms = {}
 
 -- In front of a record: its last sign of life, as in keys.ALIVE.
 local SEEN = ">d"
@@ -54,8 +54,8 @@ end
 
 ---@return table? record not to be changed (see edit): {n name, q queues, u url, m max_jobs, r refused names, p pool,
 --- w why it rests, k what was asked of it (quiet, stop), l how many of its attempts timed out, s secrets with a blank
---- between, a id of the key that it was registered with, e as when seen an excuse made it count (life.pulse), h host,
---- i pid, v version, j names of the jobs that it knows, x ids of jobs that it is about to lose}
+--- between, a id of the key that it was registered with, h host, i pid, v version, j names of the jobs that it knows,
+--- x ids of jobs that it is about to lose}
 function M.load(id)
   local record = open[id]
   if record ~= nil then

@@ -80,12 +80,13 @@ async def _clear(url: str, namespace: str) -> None:
 def jq(request: pytest.FixtureRequest, jq_redis: str, jq_namespace: str) -> Iterator[JQ]:
     """The object under test, on a private Redis, in a namespace of its own with the program's limits."""
     from jqmaster.client.app import JQ
+    from jqmaster.connection import plainly
 
     where = str(request.config.getini("jq_app"))
     app = _named(where) if where else JQ()
     with app.using(jq_redis, jq_namespace):
-        for limit in app.limits.values():
-            app.link.run(limit.bring(app))
+        for bring in app.limits.values():
+            plainly.run(bring())
         yield app
 
 

@@ -14,6 +14,7 @@ import redis.exceptions
 from jqmaster.cli import show
 from jqmaster.cli.status import Refused
 from jqmaster.client.app import JQ
+from jqmaster.connection import plainly
 from jqmaster.connection.url import without_password
 from jqmaster.engine.engine import Engine, Operations
 from jqmaster.engine.replies import Document
@@ -65,7 +66,7 @@ class Client(JQ):
 
     def ask(self, call: Callable[[Operations], Coroutine[Any, Any, T]]) -> T:
         """Do what no method does in this form."""
-        return self.link.run(self._ask(call))
+        return plainly.run(self._ask(call))
 
     async def _ask(self, call: Callable[[Operations], Coroutine[Any, Any, T]]) -> T:
         return await call(await self.aengine())

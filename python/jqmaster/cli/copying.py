@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Coroutine
 from itertools import chain
-from typing import Annotated
+from typing import Annotated, Any
 
 from jqmaster.cli import show, values
 from jqmaster.cli.kinds import option
@@ -45,6 +46,10 @@ def import_(file: Annotated[str, option("- for stdin")], /) -> Replies:
     if not client.target.is_redis:
         raise Refused("an import is made straight on Redis: give --redis", "INVALID")
     namespace = client.namespace
+
+    def imported(engine: Any) -> Coroutine[Any, Any, int]:
+        return copying.import_records(engine.redis, namespace, copying.read_file(source), form=engine.form)
+
     with values.opened(file, "rb") as source:
-        keys = client.import_records(copying.read_file(source), namespace)
-    yield {"keys": keys, "namespace": namespace}, f"{show.counted(keys, 'key')} are in {namespace}"
+        records = client.ask(imported)
+    yield {"records": records, "namespace": namespace}, f"{show.counted(records, 'record')} are in {namespace}"

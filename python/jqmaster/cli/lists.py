@@ -54,7 +54,7 @@ _TABLES = {
         "no worker is listed: jqmaster work MODULE:JQ starts one",
     ),
     "failures": (
-        "FAILURES~=group|JOBS>=count:red|TREND=counts|FIRST=first_ms|LAST=last_ms|MESSAGE~=message",
+        "FAILURES~=group|JOBS>=count:red|FIRST=first_ms|LAST=last_ms|MESSAGE~=message",
         "no job has failed for good",
     ),
     "keys": (
@@ -187,24 +187,21 @@ def workers(name: Annotated[str | None, option("show those of this id or name")]
 
 
 def failures(
-    group: Annotated[str | None, option("show this one, with names, queues and values of its newest jobs")] = None,
+    group: Annotated[str | None, option("show this one")] = None,
     /,
-    *,
-    last: Annotated[Span, option("time span of TREND, in s")] = 3600,
 ) -> Replies:
     """List failures by group, the most recent first, or show all of one.
 
     jobs --group GROUP lists the jobs of a group, retry --group GROUP has them run again, discard --group GROUP removes
     them.
     """
-    client, now = connect(), show.now_ms()
-    asked = {"steps": 12, "from_ms": now - round(last * 1000), "to_ms": now + 1}
+    client = connect()
     if group is not None:
-        for found in client.call("failures", group, sample=100, **asked).documents:
+        for found in client.call("failures", group).documents:
             yield found, lambda found=found: show.facts(found)
             return
         raise NotFound(f"no job has failed for good in the group {group}")
-    groups = sorted(client.each("failures", **asked), key=lambda one: -one["last_ms"])
+    groups = sorted(client.each("failures"), key=lambda one: -one["last_ms"])
     yield groups, table("failures", groups)
 
 

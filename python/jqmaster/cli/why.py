@@ -62,11 +62,8 @@ def _limit(one: dict[str, Any], now: int) -> str:
     if concurrency and one.get("running", 0) >= concurrency:
         used.append(f"{show.count(one['running'])} of {show.count(concurrency)} run")
     if rate and opens_ms > now:
-        cost = "" if one.get("cost") is None else f", this job needs {one['cost']:,g}"
         most, period = show.count(rate["limit"]), show.duration(rate["period"])
-        used.append(
-            f"{one.get('starts') or 0:,g} of {most} used in {period}{cost}; it opens {show.when(opens_ms, now)}"
-        )
+        used.append(f"{one.get('starts') or 0:,g} of {most} used in {period}; it opens {show.when(opens_ms, now)}")
     return f"{name} has no room: {', '.join(used)}" if used else f"{name} is closed"
 
 

@@ -64,25 +64,23 @@ class JQ(Registry):
 
         `concurrency`: jobs at a time, 8. `delayed`: also what is due later. `raises`: whether to raise.
         """
-        from jqmaster.client.burst import burst
+        from jqmaster.client.worker import burst
 
         return burst(self, queues, **options)
 
     async def aburst(self, queues: Sequence[str] | None = None, **options: Any) -> int:
         """As `burst`."""
-        from jqmaster.client.burst import aburst
+        from jqmaster.client.worker import aburst
 
         return await aburst(self, queues, **options)
 
     @contextmanager
-    def immediate(self, *, raises: bool = True) -> Iterator[None]:
-        """Within it a job runs at once, in the caller, when it is enqueued; no server is asked.
-
-        `raises`: what a job raises comes out of `enqueue`; else its handle has it.
-        """
+    def immediate(self) -> Iterator[None]:
+        """Within it a job runs at once, in the caller, when it is enqueued; no server is asked. What it raises comes
+        out of `enqueue`."""
         from jqmaster.client.immediate import Memory
 
-        memory = Memory(self, raises=raises)
+        memory = Memory(self)
         with self.connected(self.target, Link(lambda: memory, self.serializer)):
             yield
 

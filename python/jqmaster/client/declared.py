@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
-import logging
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, cast
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, cast
 
-from jqmaster.client.operating import OperatingMethods
 from jqmaster.client.task import ScheduleOptions, Task, When
-from jqmaster.connection.wake import backoff_s
 from jqmaster.engine import options, zones
 from jqmaster.engine.options import Limits, known
-from jqmaster.errors import Invalid, Unavailable
-
-log = logging.getLogger("jqmaster.jobs")
 
 Match = Mapping[str, Any] | Task[..., Any]
 """Which jobs: a map of conditions (docs/limits.md), or a task, which stands for its name."""
+Bring = Callable[[], Coroutine[Any, Any, object]]
+"""Brings a declaration to the server. Raises what the operation does, and what the serializer raises."""
 
 
 class LimitOptions(Limits, total=False):
@@ -28,97 +23,36 @@ class LimitOptions(Limits, total=False):
     id: str | None
 
 
-class Limit(NamedTuple):
-    """One that a program declares."""
-
-    id: str
-    match: Mapping[str, Any]
-    limits: Limits
-
-    def __str__(self) -> str:
-        return f"limit {self.id}"
-
-    async def bring(self, jq: OperatingMethods) -> None:
-        """Raises what the operation does."""
-        declared = _digest(self.match, self.limits)
-        await jq.acall("constrain", self.id, self.match, **{"declared": declared, **self.limits})
-
-
-class Schedule(NamedTuple):
-    """One that a program declares."""
-
-    id: str
-    task: Task[..., Any]
-    when: ScheduleOptions
-
-    def __str__(self) -> str:
-        return f"schedule {self.id}"
-
-    async def bring(self, jq: OperatingMethods) -> None:
-        """Raises what the operation does, and what the serializer raises."""
-        when = self.when.copy()  # what is left of it in the end says when
-        call = self.task.options(**when.pop("options", {})).call(when.pop("args", ()), when.pop("kwargs", {}))
-        # A new rule of a time zone makes another declaration.
-        when.setdefault("declared", _digest(call.spec(), call.argument.hex(), zones.with_rule(options.when_of(when))))
-        await jq.arepeat(self.id, call, **cast(When, when))
-
-
-def limit_of(match: Match, limits: LimitOptions) -> Limit:
-    """Raises TypeError or ValueError for one that cannot be."""
-    own: dict[str, Any] = {**limits}
+def limit_of(jq: Any, match: Match, own: dict[str, Any]) -> tuple[str, Bring]:
+    """Its id, and what brings it. Raises TypeError for one that cannot be."""
     limit_id = own.pop("id", None) or (match.name if isinstance(match, Task) else None)
-    if isinstance(match, Task):
-        match = {"name": match.name}
-    elif callable(match):
-        raise TypeError("expected a task, or a matcher; @jq.limit(...) goes above @jq.job")
-    elif not isinstance(match, Mapping):
-        raise TypeError(f"match is a map of conditions, such as {{'name': 'mail.*'}}, or a task; got {match!r}")
+    matcher = {"name": match.name} if isinstance(match, Task) else match
+    if not isinstance(matcher, Mapping):
+        raise TypeError(f"expected a task (@jq.limit goes above @jq.job), or a map of conditions; got {match!r}")
     if not isinstance(limit_id, str):
         raise TypeError("give the limit an id: jq.limit({...}, id='per-customer', concurrency=5)")
-    known(own, Limits, "option of a limit")
-    return Limit(limit_id, match, cast(Limits, own))
+    limits = {"declared": _digest(matcher, own), **known(own, Limits, "option of a limit")}
+    return limit_id, lambda: jq.acall("constrain", limit_id, matcher, **limits)
 
 
-def schedule_of(task: Any, when: ScheduleOptions) -> Schedule:
-    """Raises TypeError or ValueError for one that cannot be. When its moments are the engine judges."""
+def schedule_of(jq: Any, task: Any, when: ScheduleOptions) -> tuple[str, Bring]:
+    """Its id, and what brings it. Raises TypeError or ValueError for one that cannot be. When its moments are the
+    engine judges."""
     if not isinstance(task, Task):
         raise TypeError("@jq.schedule(...) goes above @jq.job")
-    schedule_id = when.pop("id", None) or task.name
-    try:
-        known(when, ScheduleOptions)
-        task.checked(when.get("options", {}))
-        if task.signature is not None:  # values wait until all types are known
-            task.signature.bind(tuple(when.get("args", ())), when.get("kwargs", {}))
-    except (TypeError, ValueError) as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"schedule {schedule_id}: {error}") from error.__cause__
-    return Schedule(schedule_id, task, when)
+    own: dict[str, Any] = {**known(when, ScheduleOptions)}
+    schedule_id, args, kwargs = own.pop("id", None) or task.name, own.pop("args", ()), own.pop("kwargs", {})
+    task = task.options(**own.pop("options", {}))
+    if task.signature is not None:  # values wait until all types are known
+        task.signature.bind(tuple(args), kwargs)
 
+    async def bring() -> None:
+        call = task.job(*args, **kwargs)
+        # A new rule of a time zone makes another declaration.
+        digest = _digest(call.spec(), call.argument.hex(), zones.with_rule(options.when_of(own)))
+        await jq.arepeat(schedule_id, call, **cast(When, {"declared": digest, **own}))
 
-async def bring(jq: OperatingMethods, declared: Iterable[Limit | Schedule], tried: asyncio.Event) -> None:
-    """Bring all of it, in this order. Sets `tried` when that is done, or the server cannot be reached: it gets the rest
-    later, then. Raises ValueError for what cannot be, such as a cron expression that is none: a program with it must
-    not start as if all were well."""
-    left = list(declared)
-    failures = 0
-    try:
-        while left:
-            try:
-                await left[0].bring(jq)
-            except Unavailable as error:
-                log.log(logging.DEBUG if failures else logging.WARNING, "%s comes later: %s", left[0], error)
-                tried.set()
-                await asyncio.sleep(backoff_s(failures))
-                failures += 1
-                continue
-            except Exception as error:  # also what a serializer raises: the others are to be brought all the same
-                if isinstance(error, Invalid | TypeError | ValueError) and not tried.is_set():
-                    raise ValueError(f"{left[0]}: {error}") from error
-                log.error("%s is refused: %s", left[0], error)
-            del left[0]
-            failures = 0
-    finally:
-        tried.set()
+    return schedule_id, bring
 
 
 def _digest(*declaration: Any) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
+import math
 import time
-from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, Unpack
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
+from contextlib import suppress
+from typing import Any, Generic, Literal, TypeVar, Unpack
 
-from jqmaster.client import calling
+from jqmaster.client.calling import MessagePack, Serializer
 from jqmaster.client.link import Link, plain
 from jqmaster.connection import plainly
 from jqmaster.connection.wake import backoff_s
@@ -17,17 +17,12 @@ from jqmaster.engine.options import Changes, Reference, changes_of
 from jqmaster.engine.replies import Document, Page
 from jqmaster.errors import Conflict, Expired, Invalid, NotFound, Unavailable
 
-if TYPE_CHECKING:
-    from jqmaster.client.calling import Serializer
-    from jqmaster.client.transport import Transport
-
 Dependents = Literal["leave", "cancel", "refuse"]
 R_co = TypeVar("R_co", covariant=True)
 T = TypeVar("T")
 
 LOOK_AGAIN_S = 30.0  # however lost an announcement is, nobody waits longer in vain
 BATCH = 1000  # ids in a call, at most
-AT_A_TIME = 200  # of many jobs that are waited for together
 AWAY_S = 30.0  # so long the other side may be away while somebody waits
 
 
@@ -119,16 +114,15 @@ class Handle(Reference, Generic[R_co]):
         was read before (docs/operating.md: `result_grace`); NotFound when nothing is known of the job any
         more; Unavailable when Redis or the master is away for long.
         """
-        transport = await self.link.open()
-        state = await _wait(transport, self.id, timeout)
+        state = await self.ajoin(timeout)
         if state == "cancelled":
             raise JobCancelled(self.id)
         if state == "skipped":
             raise JobSkipped(self.id)
         if state == "error":
-            raise failure(await document(transport, self.link.serializer, self.id))
+            raise failure(await self.adocument())
         try:
-            _, packed = await transport.engine.result(self.id)
+            _, packed = await (await self.link.open()).engine.result(self.id)
         except Expired:
             raise NoResult(self.id, "expired") from None
         if packed is not None:
@@ -145,7 +139,27 @@ class Handle(Reference, Generic[R_co]):
     async def ajoin(self, timeout: float | None = None) -> str:
         """Wait for the end, however it is: `done`, `error`, `cancelled` or `skipped`. Raises TimeoutError,
         NotFound, Unavailable."""
-        return await _wait(await self.link.open(), self.id, timeout)
+        start = time.monotonic()
+        deadline = math.inf if timeout is None else start + timeout
+        failures, last_answer = 0, start
+        while True:
+            left_s = max(0.0, deadline - time.monotonic())
+            try:
+                state = await (await self.link.open()).ended(self.id, min(LOOK_AGAIN_S, left_s))
+                failures, last_answer = 0, time.monotonic()
+            except Invalid:
+                raise NotFound(f"no such job: {self.id}") from None
+            except Unavailable:
+                # At the deadline, too: nobody knows that the job has not ended.
+                if time.monotonic() >= min(deadline, last_answer + AWAY_S):
+                    raise
+                await plainly.pause(min(backoff_s(failures), max(0.0, deadline - time.monotonic())))
+                failures += 1
+                continue
+            if state in ENDED:
+                return state
+            if time.monotonic() >= deadline:
+                raise TimeoutError(f"job {self.id} has not ended within {timeout:g} s")
 
     async def astatus(self) -> str:
         """The state now: queued, scheduled, blocked, running, retrying, done, error, cancelled or skipped.
@@ -155,7 +169,14 @@ class Handle(Reference, Generic[R_co]):
     async def adocument(self) -> Document:
         """All there is to know now (docs/protocol.md, `get`), with `argument`, `result` and
         `error` as values. Raises NotFound."""
-        return await document(await self.link.open(), self.link.serializer, self.id)
+        try:
+            [packed] = await (await self.link.open()).engine.get([self.id])
+        except Invalid:  # what cannot be an id is that of no job
+            packed = None
+        if packed is None:
+            raise NotFound(f"no such job: {self.id}")
+        job: Document = unpacked(packed, self.link.serializer)
+        return job
 
     # -- changing it ------------------------------------------------------------------------------
 
@@ -200,27 +221,6 @@ async def batched(call: Callable[[list[str]], Awaitable[Sequence[Any]]], ids: Se
     return results
 
 
-@contextmanager
-def _about(job_id: str) -> Iterator[None]:
-    """What cannot be an id is that of no job."""
-    try:
-        yield
-    except Invalid as error:
-        if error.path is None or not error.path.startswith("id"):
-            raise
-        raise NotFound(f"no such job: {job_id}") from None
-
-
-async def document(transport: Transport, serializer: Serializer, job_id: str) -> Document:
-    """A job's document with its values unpacked. Raises NotFound."""
-    with _about(job_id):
-        [packed] = await transport.engine.get([job_id])
-    if packed is None:
-        raise NotFound(f"no such job: {job_id}")
-    known: Document = unpacked(packed, serializer)
-    return known
-
-
 def failure(job: Document) -> JobError:
     """What its document says of a job that failed for good."""
     return JobError(job["id"], job.get("reason", "other"), job.get("message", ""), job.get("error"))
@@ -233,60 +233,22 @@ def unpacked(reply: Any, serializer: Serializer) -> Any:
     if isinstance(reply, list):
         return [unpacked(part, serializer) for part in reply]
     for name in ("argument", "result", "error") if isinstance(reply, dict) else ():
-        # Errors are packed by workers of any kind, as what MessagePack has.
-        for reads in (serializer, calling.MessagePack()) if name == "error" else (serializer,):
-            if isinstance(reply.get(name), bytes):
-                try:
-                    reply[name] = reads.loads(reply[name])
-                except ValueError:
-                    pass
+        if isinstance(reply.get(name), bytes):
+            with suppress(ValueError):
+                # Errors are packed by workers of any kind, as what MessagePack has.
+                reply[name] = (MessagePack() if name == "error" else serializer).loads(reply[name])
     return reply
 
 
 async def gather(handles: Iterable[Handle[T]], timeout: float | None, *, return_errors: bool) -> list[Any]:
     """See `JQ.gather`."""
     deadline = None if timeout is None else time.monotonic() + timeout
-    places = asyncio.Semaphore(AT_A_TIME)
-
-    async def job(handle: Handle[Any]) -> Any:
-        async with places:
-            left_s = None if deadline is None else max(0.0, deadline - time.monotonic())
-            try:
-                return await handle.aresult(left_s)
-            except Exception as error:
-                if not return_errors:
-                    raise
-                return error
-
-    if plainly.is_plain():
-        return await plainly.gather(*map(job, handles))
-    tasks = [asyncio.ensure_future(job(handle)) for handle in handles]
-    try:
-        return await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-
-
-async def _wait(transport: Transport, job_id: str, timeout: float | None) -> str:
-    """How a job ended. Raises TimeoutError, NotFound, Unavailable."""
-    start = time.monotonic()
-    deadline = float("inf") if timeout is None else start + timeout
-    failures, last_answer = 0, start
-    while True:
-        left_s = max(0.0, deadline - time.monotonic())
+    results: list[Any] = []
+    for handle in handles:
         try:
-            with _about(job_id):
-                state = await transport.ended(job_id, min(LOOK_AGAIN_S, left_s))
-            failures, last_answer = 0, time.monotonic()
-        except Unavailable:
-            # At the deadline, too: nobody knows that the job has not ended.
-            if time.monotonic() >= min(deadline, last_answer + AWAY_S):
+            results.append(await handle.aresult(None if deadline is None else max(0.0, deadline - time.monotonic())))
+        except Exception as error:
+            if not return_errors:
                 raise
-            await plainly.pause(min(backoff_s(failures), max(0.0, deadline - time.monotonic())))
-            failures += 1
-            continue
-        if state in ENDED:
-            return state
-        if time.monotonic() >= deadline:
-            raise TimeoutError(f"job {job_id} has not ended within {timeout:g} s")
+            results.append(error)
+    return results

@@ -7,30 +7,36 @@ import asyncio
 import contextlib
 import math
 import os
-import weakref
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
-from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from urllib.parse import quote
 
-from jqmaster.client.transport import RedisTransport, Transport
+from jqmaster.cluster.opening import Opened
 from jqmaster.connection import plainly
 from jqmaster.connection import url as redis_url
+from jqmaster.connection.endpoint import endpoint_of
+from jqmaster.connection.subscriptions import listened
+from jqmaster.engine.ended import ENDED, glance
+from jqmaster.engine.engine import Operations, pack
+from jqmaster.engine.options import NewJob
+from jqmaster.engine.replies import Enqueued, document
 from jqmaster.engine.scripts import Form
 from jqmaster.engine.secret import key_of, masters_of
+from jqmaster.errors import NotFound
 
 if TYPE_CHECKING:
     from jqmaster.client.calling import Serializer
 
 T = TypeVar("T")
 P = ParamSpec("P")
-S = TypeVar("S", bound="Linked")
+
+MOST_POLL_S = 10.0
+MOST_POLLS = 256  # connections to a master for those who wait; more take turns
 
 _END: Any = object()
-
-# Never collected: closing what the parent of this process opened would take it out of the parent's poll.
-_of_the_parent: list[Any] = []
-
 Place = tuple[int, asyncio.AbstractEventLoop | None]  # a loop of a process; None: its plain calls, of all threads
 
 
@@ -79,12 +85,7 @@ class Target:
 
     def transport(self) -> Transport:
         """A way there, for plain calls in one, else for the loop that runs. Raises ValueError, OSError."""
-        if self.is_redis:
-            how = {"form": self.form, "recreate": self.recreate, "actor": self.actor, "timeout_s": self.wait_s}
-            return RedisTransport(self.url, self.redis_namespace, **how)
-        from jqmaster.client.transport_http import HttpTransport
-
-        return HttpTransport(self.masters, self.key_of_master(), self.wait_s)
+        return RedisTransport(self) if self.is_redis else HttpTransport(self)
 
 
 def wait_s(wait: float | None) -> float:
@@ -95,9 +96,104 @@ def wait_s(wait: float | None) -> float:
     return seconds
 
 
-class _OpenTransport(NamedTuple):
-    transport: Transport
-    closes: AsyncGenerator[None, None]  # closes it in its loop
+class Transport:
+    """Calls of one event loop, or plain ones. All raise the classes of `jqmaster.errors`; what is packed stays
+    bytes."""
+
+    def __init__(self, engine: Operations) -> None:
+        self.engine = engine
+        self._enqueue: Callable[[bytes, bytes], Awaitable[Any]] = partial(engine.raw, "enqueue")
+
+    async def enqueue(self, jobs: Sequence[NewJob], request: str | None) -> list[Enqueued]:
+        """Up to 1000 jobs: all or none."""
+        if len(jobs) > 1 or request is not None:
+            return await self.engine.enqueue(jobs, request=request)
+        [(spec, argument)] = jobs
+        job_id, created = await self._enqueue(pack(spec, "jobs[0]"), argument)
+        return [Enqueued(job_id.decode(), bool(created))]
+
+    async def ended(self, job_id: str, timeout_s: float) -> str:
+        """The state once it has ended, however it did, or after so long. Raises NotFound."""
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        """Close the connections; bounded."""
+
+
+class RedisTransport(Transport):
+    """By the scripts, with no master in between. In an event loop those who ask at the same time share calls, and one
+    subscription; of plain calls each who waits listens on a connection of their own."""
+
+    def __init__(self, target: Target) -> None:
+        self._opened = Opened(
+            target.url, target.redis_namespace, form=target.form, recreate=target.recreate, actor=target.actor,
+            timeout_s=target.wait_s,
+        )  # fmt: skip
+        super().__init__(self._opened.engine)
+        self._ended = None if plainly.is_plain() else self._opened.ended()
+        if self._ended is not None:
+            self._enqueue = self._opened.enqueuing().get
+
+    async def ended(self, job_id: str, timeout_s: float) -> str:
+        if self._ended is not None:
+            state = await self._ended.wait(job_id.encode(), timeout_s)
+        elif timeout_s <= 0:
+            state = await glance(self._opened.engine, job_id.encode())
+        else:
+            state = await self._listen(job_id, time.monotonic() + timeout_s)
+        if state is None:
+            raise NotFound(f"no such job: {job_id}")
+        return state
+
+    async def close(self) -> None:
+        try:
+            if self._ended is not None:
+                await self._ended.stop()
+        finally:
+            await self._opened.close()
+
+    async def _listen(self, job_id: str, until: float) -> str | None:
+        """As `Ended.wait`, for one who blocks."""
+        state = await self._look(job_id)
+        if state is None or state in ENDED:
+            return state
+        engine = self._opened.engine_of(job_id)
+        heard = listened(endpoint_of(engine.redis), f"{engine.namespace}:ended", until)
+        async with contextlib.aclosing(heard):
+            async for message in heard:
+                if not message:
+                    state = await self._look(job_id)
+                elif message.startswith(job_id.encode() + b" "):
+                    state = message.partition(b" ")[2].decode()
+                if state is None or state in ENDED:
+                    return state
+        # Nobody may be told that a job goes on which has ended, only because nothing was heard of it.
+        return await self._look(job_id)
+
+    async def _look(self, job_id: str) -> str | None:
+        [state] = await self.engine.raw("watch", job_id)
+        return None if state is None else bytes(state).decode()
+
+
+class HttpTransport(Transport):
+    """By a master."""
+
+    def __init__(self, target: Target) -> None:
+        from jqmaster.engine.http import HttpEngine
+
+        self._http = HttpEngine(target.masters, target.key_of_master(), target.wait_s)
+        super().__init__(self._http)
+        self._wait_s, self._polls = target.wait_s, plainly.Turns(MOST_POLLS)
+
+    async def ended(self, job_id: str, timeout_s: float) -> str:
+        poll_s = round(min(max(0.0, timeout_s), MOST_POLL_S), 3)
+        path = f"/job/{quote(job_id, safe='')}/polling?timeout={poll_s}"
+        async with self._polls:
+            answer = await self._http.send("GET", path, timeout_s=poll_s + self._wait_s)
+        return "waiting" if answer.status == 408 else str(document(answer.body)["status"])
+
+    async def close(self) -> None:
+        await self._http.close()
 
 
 class Link:
@@ -107,87 +203,66 @@ class Link:
     def __init__(self, make: Callable[[], Transport], serializer: Serializer) -> None:
         self.serializer = serializer
         self._make = make
-        self._made: dict[Place, _OpenTransport] = {}
-        weakref.finalize(self, _end_all, self._made).atexit = False
-
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run what asks, in this thread."""
-        return plainly.run(work)
+        self._made: dict[Place, tuple[Transport, AsyncGenerator[None, None]]] = {}
 
     async def open(self) -> Transport:
         """The transport of plain calls in one, else that of the loop that runs."""
         place = os.getpid(), None if plainly.is_plain() else asyncio.get_running_loop()
-        opened = self._made.get(place) or await self._open(place)
-        return opened.transport
+        opened = self._made.get(place)
+        return await self._open(place) if opened is None else opened[0]
 
     def close(self) -> None:
         """Close the connections of all loops, and of plain calls. What is asked later opens new ones."""
-        opened = self._made.pop((os.getpid(), None), None)
-        if opened is not None:
-            plainly.run(opened.transport.close())
-        _end_all(self._made)
-        self._made.clear()
+        for place in [place for place in self._made if place[0] == os.getpid()]:
+            transport, closing = self._made.pop(place)
+            loop = place[1]
+            if loop is None:
+                plainly.run(transport.close())
+            elif loop.is_running():
+                with contextlib.suppress(RuntimeError):  # it has closed meanwhile
+                    asyncio.run_coroutine_threadsafe(closing.aclose(), loop)
 
-    async def _open(self, place: Place) -> _OpenTransport:
+    async def _open(self, place: Place) -> Transport:
         for other in [other for other in list(self._made) if other[1] is not None and other[1].is_closed()]:
             self._made.pop(other, None)
         transport = self._make()
         # Of threads that come here at the same time all go on with one.
-        opened = self._made.setdefault(place, _OpenTransport(transport, _closing(self._made, place, transport)))
+        transport, closing = self._made.setdefault(place, (transport, _closing(transport)))
         if place[1] is not None:
             # A loop that is shut down closes its asynchronous generators, whatever it runs by then.
-            await anext(opened.closes)
-        return opened
+            await anext(closing)
+        return transport
 
 
-async def _closing(made: dict[Place, _OpenTransport], place: Place, transport: Transport) -> AsyncGenerator[None, None]:
+async def _closing(transport: Transport) -> AsyncGenerator[None, None]:
     try:
         yield
     finally:
-        if place in made and made[place].transport is transport:  # else there is another one by now
-            del made[place]
         await transport.close()
 
 
-def _end_all(made: dict[Place, _OpenTransport]) -> None:
-    """When nobody needs them any more. Their loops close them; collected, they would complain."""
-    for (pid, loop), opened in list(made.items()):
-        if pid != os.getpid():
-            _of_the_parent.append(opened)
-        elif loop is not None and loop.is_running():
-            with contextlib.suppress(RuntimeError):
-                asyncio.run_coroutine_threadsafe(opened.closes.aclose(), loop)
-
-
-class Linked(Protocol):
-    """What has methods for coroutines that ask through a link."""
-
-    @property
-    def link(self) -> Link: ...
-
-
-def plain(method: Callable[Concatenate[S, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[S, P], T]:
+def plain(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
     """The twin of `method` for plain code: `cancel = plain(acancel)`. It blocks."""
 
     @wraps(method)
-    def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self.link.run(method(self, *args, **kwargs))
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        return plainly.run(method(*args, **kwargs))
 
     return _named(call, method)
 
 
-def plain_each(method: Callable[Concatenate[S, P], AsyncIterator[T]]) -> Callable[Concatenate[S, P], Iterator[T]]:
+def plain_each(method: Callable[P, AsyncIterator[T]]) -> Callable[P, Iterator[T]]:
     """The same for what gives one thing after the other."""
 
     @wraps(method)
-    def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
-        items = method(self, *args, **kwargs)
+    def call(*args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+        items = method(*args, **kwargs)
         try:
-            while (item := self.link.run(_next(items))) is not _END:
+            while (item := plainly.run(_next(items))) is not _END:
                 yield item
         finally:
             if isinstance(items, AsyncGenerator):
-                self.link.run(items.aclose())
+                plainly.run(items.aclose())
 
     return _named(call, method)
 

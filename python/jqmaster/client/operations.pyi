@@ -34,26 +34,6 @@ class PlainOperations:
         """Picks jobs for the registered workers that are pushed to, least loaded first. For JQ servers."""
     def audit(self, cursor: str | None = ..., count: int | None = ...) -> Page:
         """Recounts indexes against job records, a step at a time."""
-    def bulk(
-        self,
-        what: Literal["discard", "cancel", "retry"] | None = ...,
-        where: Spec | None = ...,
-        total: int | None = ...,
-        force: bool | None = ...,
-        dependents: Literal["leave", "cancel"] | None = ...,
-        queue: str | None = ...,
-        id: str | None = ...,
-        stop: bool | None = ...,
-        holder: str | None = ...,
-        cursor: str | None = ...,
-        changed: int | None = ...,
-        ended: bool | None = ...,
-        problem: str | None = ...,
-    ) -> Document:
-        """Begins, steps or stops a bulk operation, which does something to all jobs that fit a description."""
-    def bulks(self) -> list[Document]:
-        """Lists bulk operations, the latest first: those under way, and those that ended within an hour, a hundred at
-        most."""
     @overload
     def cancel(
         self,
@@ -93,7 +73,6 @@ class PlainOperations:
         by: str | Sequence[str] | None = ...,
         concurrency: int | None = ...,
         rate: Spec | None = ...,
-        cost: float | str | None = ...,
         shared: bool | None = ...,
         declared: str | None = ...,
     ) -> Document:
@@ -118,16 +97,7 @@ class PlainOperations:
         """Says why a job waits: what holds it, what is ahead of it, when it may start."""
     def export(self, cursor: str | None = ..., count: int | None = ...) -> Page:
         """Everything the namespace has, as records for import, some at a time."""
-    def failures(
-        self,
-        group: str | None = ...,
-        steps: int | None = ...,
-        from_ms: int | datetime | None = ...,
-        to_ms: int | datetime | None = ...,
-        sample: int | None = ...,
-        cursor: str | None = ...,
-        count: int | None = ...,
-    ) -> Page:
+    def failures(self, group: str | None = ..., cursor: str | None = ..., count: int | None = ...) -> Page:
         """What failed for good, by group."""
     def finish(self, worker: str, outcomes: Sequence[Sequence[Any]] | None = ..., pick: Spec | None = ...) -> Finished:
         """Takes the outcomes of attempts, and gives the worker its next jobs in the same round trip."""
@@ -285,7 +255,7 @@ class PlainOperations:
     ) -> list[Any]:
         """Runs jobs again that failed for good, were cancelled or skipped, or wait for their backoff."""
     def revoke(self, id: str) -> None:
-        """Takes a key of the HTTP API away. It stops working on every server at once."""
+        """Takes a key of the HTTP API away. It stops working on every server within a second."""
     @overload
     def schedule(
         self,

@@ -1,8 +1,8 @@
-"""What a program has of jobs: their kinds, how they are enqueued, and the server they are for."""
+"""What a program has of jobs: their kinds, how they are enqueued, all operations by their names, and the server they
+are for."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
@@ -11,11 +11,11 @@ from typing import Any, TypeVar, Unpack, cast, overload
 
 from jqmaster.client import handle as handles
 from jqmaster.client.calling import MessagePack, Serializer
-from jqmaster.client.declared import Limit, LimitOptions, Match, Schedule, limit_of, schedule_of
+from jqmaster.client.declared import Bring, LimitOptions, Match, limit_of, schedule_of
 from jqmaster.client.flow import FlowMethods
-from jqmaster.client.handle import Handle, batched
-from jqmaster.client.link import Link, Target, plain, wait_s
-from jqmaster.client.operating import OperatingMethods
+from jqmaster.client.handle import Handle, batched, unpacked
+from jqmaster.client.link import Link, Target, plain, plain_each, wait_s
+from jqmaster.client.operations import PlainOperations
 from jqmaster.client.task import (
     Call,
     Decorator,
@@ -24,11 +24,15 @@ from jqmaster.client.task import (
     ScheduleOptions,
     Task,
     TaskOptions,
+    When,
     calls_of,
 )
 from jqmaster.connection import url as redis_url
 from jqmaster.engine import options
-from jqmaster.engine.options import JobOptions
+from jqmaster.engine.calling import contract_of, given
+from jqmaster.engine.engine import Operations
+from jqmaster.engine.options import JobOptions, Where, known
+from jqmaster.engine.replies import Document, Page
 from jqmaster.engine.scripts import Form
 from jqmaster.worker.notes import current_job
 
@@ -40,11 +44,12 @@ Lifespan = Callable[[], AbstractAsyncContextManager[Any]]
 MiddlewareT = TypeVar("MiddlewareT", bound=Middleware)
 
 LOCAL = "http://127.0.0.1:8400"
-BATCH = 1000
+BATCH = PAGE = 1000
 
 
-class Registry(OperatingMethods, FlowMethods):
-    """All of `JQ` but what runs jobs."""
+class Registry(FlowMethods):
+    """All of `JQ` but what runs jobs. Every method that asks has an async twin with an `a` before its name. All raise
+    what `jqmaster.errors` has."""
 
     def __init__(
         self,
@@ -70,8 +75,8 @@ class Registry(OperatingMethods, FlowMethods):
         self.serializer: Serializer = serializer or MessagePack()
         self.defaults: JobOptions = options.check(defaults)
         self.tasks: dict[str, Task[..., Any]] = {}
-        self.limits: dict[str, Limit] = {}
-        self.recurring: dict[str, Schedule] = {}
+        self.limits: dict[str, Bring] = {}
+        self.recurring: dict[str, Bring] = {}
         self.middlewares: list[Middleware] = []
         self.lifespans: list[Lifespan] = []
         self.state: Any = None
@@ -121,22 +126,19 @@ class Registry(OperatingMethods, FlowMethods):
         """A job whose function lives elsewhere, in any language: `jq.task("resize").enqueue(4)`."""
         return Task(self, None, name, chosen)
 
-    @overload
-    def schedule(self, /, **when: Unpack[ScheduleOptions]) -> Callable[[AnyTask], AnyTask]: ...
-    @overload
-    def schedule(self, task: AnyTask, /, **when: Unpack[ScheduleOptions]) -> AnyTask: ...
-
-    def schedule(self, task: Any = None, /, **when: Unpack[ScheduleOptions]) -> Any:
+    def schedule(self, /, **when: Unpack[ScheduleOptions]) -> Callable[[AnyTask], AnyTask]:
         """Decorator above `@jq.job`: make the job again and again, `@jq.schedule(cron="0 3 * * *")`.
 
         Workers bring it to the server when they start; what an operator changed stays until the program declares
         something else. When it is taken out of the program, `unschedule` takes it out of the server. Raises TypeError
         or ValueError for a time, a zone or arguments that cannot be.
         """
-        if task is None:
-            return lambda it: self.schedule(it, **when)
-        _add(self.recurring, schedule_of(task, when))
-        return task
+
+        def declare(task: AnyTask) -> AnyTask:
+            _add(self.recurring, "schedule", *schedule_of(self, task, when))
+            return task
+
+        return declare
 
     @overload
     def limit(self, /, **limits: Unpack[LimitOptions]) -> Callable[[AnyTask], AnyTask]: ...
@@ -150,7 +152,7 @@ class Registry(OperatingMethods, FlowMethods):
         Raises TypeError or ValueError for what cannot be."""
         if match is None:
             return lambda it: self.limit(it, **limits)
-        _add(self.limits, limit_of(match, limits))
+        _add(self.limits, "limit", *limit_of(self, match, {**limits}))
         return match
 
     def middleware(self, function: MiddlewareT) -> MiddlewareT:
@@ -242,6 +244,64 @@ class Registry(OperatingMethods, FlowMethods):
 
     gather, dependency_results = plain(agather), plain(adependency_results)
 
+    # -- operations -------------------------------------------------------------------------------
+
+    async def aengine(self) -> Operations:
+        """The operations as they are, for the loop that runs, with values packed: see `Engine`."""
+        return (await self.link.open()).engine
+
+    @property
+    def operations(self) -> PlainOperations:
+        """All operations by their names: `jq.operations.kick(ids=[…])`, which is `jq.call("kick", ids=[…])`."""
+        return PlainOperations(self.call)
+
+    @property
+    def aoperations(self) -> Operations:
+        """The same for coroutines: `await jq.aoperations.kick(ids=[…])`."""
+        return cast(Operations, PlainOperations(self.acall))
+
+    async def acall(self, operation: str, /, *arguments: Any, **named: Any) -> Any:
+        """Run one operation (docs/operations.md): `jq.call("kick", where={"queue": "mail"}, delay=5)`. Type checkers
+        know the arguments of `jq.operations.kick`, which is the same. Values in documents come unpacked. What changes
+        all jobs that match (`where`) does so in steps, all of them unless `cursor` or `count` is given; `changed` is
+        how many in all. Raises LookupError for an unknown operation, TypeError for an unknown argument."""
+        contract_of(operation)
+        method = getattr(await self.aengine(), operation)
+        reply = await method(*arguments, **named)
+        if hasattr(reply, "changed") and not named.keys() & {"cursor", "count"}:
+            while reply.cursor:
+                step = await method(*arguments, **named, cursor=reply.cursor)
+                reply = step._replace(changed=reply.changed + step.changed)
+        return unpacked(reply, self.link.serializer)
+
+    async def aeach(self, operation: str, /, *arguments: Any, **named: Any) -> AsyncIterator[Any]:
+        """All that an operation lists, page after page: `jq.each("queues")`, `jq.each("tags")`."""
+        if "count" in {argument.name for argument in contract_of(operation).arguments}:
+            named.setdefault("count", PAGE)
+        while True:
+            reply = await self.acall(operation, *arguments, **named)
+            for row in reply.documents if isinstance(reply, Page) else reply:
+                yield row
+            if not isinstance(reply, Page) or not reply.cursor:
+                return
+            named["cursor"] = reply.cursor
+
+    def ajobs(self, *, newest: bool = False, brief: bool = False, **where: Unpack[Where]) -> AsyncIterator[Document]:
+        """All jobs that match. `brief`: without argument, result and error. `newest`: the order within a state
+        (a tag, a group) is turned round."""
+        conditions = given(**known(where, Where, "condition"))
+        return self.aeach("jobs", conditions, newest=newest or None, brief=brief or None)
+
+    async def arepeat(self, schedule_id: str, call: Call[Any], **when: Unpack[When]) -> Document:
+        """Make a call again and again: `jq.repeat("acme-report", report.job("acme"), cron="0 8 * * mon")`.
+        Creates or replaces the schedule of this id; its document, with `next_ms`. Raises Invalid."""
+        fields = options.when_of(known(when, When))
+        [call] = calls_of(call)
+        document: Document = await self.acall("schedule", schedule_id, call.spec(), argument=call.argument, **fields)
+        return document
+
+    call, each, jobs, repeat = plain(acall), plain_each(aeach), plain_each(ajobs), plain(arepeat)
+
     def close(self) -> None:
         """Close the connections. Need not be called: they close when the process ends."""
         self.link.close()
@@ -260,10 +320,7 @@ class Registry(OperatingMethods, FlowMethods):
             raise ValueError(f"there is a job {name!r} already; give this one another: @jq.job(name=...)")
         if not callable(function) or isinstance(function, type):
             raise TypeError(f"job {name}: expected a function, got {function!r}")
-        process, retry_on, give_up_on = own.pop("process", None), own.pop("retry_on", None), own.pop("give_up_on", None)
-        task: Task[..., Any] = DefinedTask(
-            self, function, name, own, process=process, retry_on=retry_on, give_up_on=give_up_on
-        )
+        task: Task[..., Any] = DefinedTask(self, function, name, own)
         self.tasks[name] = task
         return task
 
@@ -274,20 +331,15 @@ class Registry(OperatingMethods, FlowMethods):
         for start in range(0, len(calls), BATCH):
             part = calls[start : start + BATCH]
             siblings |= {call: index for index, call in enumerate(part)}
-            token = request if request is None or not start else _token(request, start)
-            added = await transport.enqueue(part, [call.new_job(siblings) for call in part], token)
+            token = request and (f"{request}:{start}" if start else request)
+            added = await transport.enqueue([call.new_job(siblings) for call in part], token)
             pairs = list(zip(part, added, strict=True))
             siblings |= {call: job.id for call, job in pairs}
             done += [Handle(self.link, job.id, created=job.created, task=call.task) for call, job in pairs]
         return done
 
 
-def _add(declared: dict[str, Any], new: Limit | Schedule) -> None:
-    if new.id in declared:
-        raise ValueError(f"there is a {new} already; give this one another id")
-    declared[new.id] = new
-
-
-def _token(request: str, start: int) -> str:
-    """Of a further batch; never too long, so that what goes for the first goes for all."""
-    return hashlib.sha256(f"{request}:{start}".encode()).hexdigest()
+def _add(declared: dict[str, Bring], what: str, new_id: str, bring: Bring) -> None:
+    if (name := f"{what} {new_id}") in declared:
+        raise ValueError(f"there is a {name} already; give this one another id")
+    declared[name] = bring

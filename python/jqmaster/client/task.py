@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
-from typing import Any, Generic, ParamSpec, Protocol, Self, TypedDict, TypeVar, Unpack, overload
+from typing import Any, Generic, ParamSpec, Protocol, Self, TypedDict, TypeVar, Unpack, cast, overload
 
-from jqmaster.client import calling, unique
-from jqmaster.client.conversion import Converter
+from jqmaster.client import calling
+from jqmaster.client.calling import Converter
 from jqmaster.client.handle import Handle
-from jqmaster.client.link import Link, plain
+from jqmaster.client.link import plain
 from jqmaster.engine import options, tracing
 from jqmaster.engine.options import JobOptions, NewJob, Seconds
 from jqmaster.engine.replies import Job
@@ -85,27 +85,24 @@ class Task(Generic[P, R]):
     """A kind of job. `function` is what was decorated; None for one that lives elsewhere. `jq`: the `JQ` that it is
     of; `chosen`: the options of each of its jobs."""
 
-    def __init__(
-        self, jq: Any, function: Callable[..., Any] | None, name: str, chosen: JobOptions, *,
-        process: bool | None = None, retry_on: Exceptions | None = None, give_up_on: Exceptions | None = None,
-    ) -> None:  # fmt: skip
+    def __init__(self, jq: Any, function: Callable[..., Any] | None, name: str, given: JobOptions) -> None:
+        chosen: dict[str, Any] = {**given}
         self.jq = jq
         self.function = function
         self.name = name
-        self.process = process or False
-        self.is_async = _is_async(function)
-        self._retry_on, self._give_up_on = retry_on, give_up_on
-        self._check()
-        self.signature = None if function is None else _signature(function, name, jq.serializer)
+        self.process = chosen.pop("process", False)
+        called: Any = type(function).__call__  # of an object that is called as a function
+        self.is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
+        self._retry_on, self._give_up_on = chosen.pop("retry_on", None), chosen.pop("give_up_on", None)
+        try:
+            self._check()
+            self.signature = None if function is None else calling.Signature(function)
+        except TypeError as error:
+            raise TypeError(f"job {name}: {error}") from None
         self.returns_none = self.signature is not None and self.signature.returns_none
-        self.chosen = self.checked(chosen)
+        self.chosen: JobOptions = options.check(cast(JobOptions, chosen), f"job {name}")
         if function is not None:
             functools.update_wrapper(self, function, updated=())  # type: ignore[arg-type]
-
-    @property
-    def link(self) -> Link:
-        link: Link = self.jq.link
-        return link
 
     # Not coroutine functions: an argument is packed where it comes from, not in the loop.
     def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, Handle[R]]:
@@ -117,7 +114,8 @@ class Task(Generic[P, R]):
     def amap(self, arguments: Iterable[Any]) -> Coroutine[Any, Any, list[Handle[R]]]:
         """Enqueue one job for each of `arguments`, 1000 in a call: a tuple holds positional arguments,
         anything else is the one argument."""
-        calls = (self.call(args if isinstance(args, tuple) else (args,), {}) for args in arguments)
+        call: Callable[..., Call[R]] = self.job
+        calls = (call(*(args if isinstance(args, tuple) else (args,))) for args in arguments)
         enqueued: Coroutine[Any, Any, list[Handle[R]]] = self.jq.aenqueue_many(calls)
         return enqueued
 
@@ -125,17 +123,22 @@ class Task(Generic[P, R]):
 
     def job(self, /, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
         """The call, for `JQ.enqueue_many`, `FollowUp` and `depends`."""
-        return self.call(args, kwargs)
+        try:
+            value = calling.join(args, kwargs) if self.signature is None else self.signature.encode(args, kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.name}{self.signature or ''}: {error}") from error.__cause__
+        return self.call_with(value, args, kwargs)
 
     def handle(self, job_id: str) -> Handle[R]:
         """A job of this kind by its id, whose result is of the type that the function is annotated to return. Asks
         nobody: it may not exist, or be of another kind."""
-        return Handle(self.link, job_id, task=self)
+        return Handle(self.jq.link, job_id, task=self)
 
     def options(self, **more: Unpack[JobOptions]) -> Self:
         """The task with options for the jobs to come, these as well: `add.options(delay=5).enqueue(1, 2)`."""
+        options.check(more, f"job {self.name}")
         other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__, chosen={**self.chosen, **self.checked(more)})
+        other.__dict__.update(self.__dict__, chosen={**self.chosen, **more})
         return other
 
     def retries(self, error: BaseException) -> bool:
@@ -157,42 +160,38 @@ class Task(Generic[P, R]):
         queue: str = self.chosen.get("queue") or self.jq.defaults.get("queue") or self.name
         return queue
 
-    def checked(self, chosen: JobOptions) -> JobOptions:
-        """`chosen`. Raises TypeError or ValueError for an option that cannot be, naming the job."""
-        return options.check(chosen, f"job {self.name}")
-
-    def call(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call[R]:
-        """That with these arguments."""
-        try:
-            value = calling.join(args, kwargs) if self.signature is None else self.signature.encode(args, kwargs)
-        except TypeError as error:
-            raise TypeError(f"{self.name}{self.signature or ''}: {error}") from error.__cause__
-        return self.call_with(value, args, kwargs)
-
     def call_with(self, value: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call[R]:
-        """That whose argument is `value`, which stands for these."""
+        """The call whose argument is `value`, which stands for these."""
         merged: JobOptions = {"keep_result": not self.returns_none, **self.jq.defaults, **self.chosen}
         try:
             argument = self.jq.serializer.dumps(value)
         except UNPACKABLE as error:
-            kind = next(kind for kind in UNPACKABLE if isinstance(error, kind))
+            kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"{self.name}: {error}") from error
         if (asked := merged.get("unique")) is not None:
-            merged["unique"] = unique.key_of(asked, self.name, (args, dict(kwargs)), self.signature, self.jq.serializer)
+            merged["unique"] = calling.key_of(asked, self.name, args, kwargs, self.signature, self.jq.serializer)
         return Call(self, argument, merged)
 
     async def attempt(self, job: Job, elsewhere: Callable[..., Awaitable[Any]] | None = None) -> Any:
         """Run one attempt; its result as it travels. `elsewhere` calls a plain function, in a thread. Raises what the
         function, the serializer and middleware raise."""
-        assert self.signature is not None
+        function = cast(Any, self.function)
+        signature = self.signature
+        assert signature is not None
         if (notebook := notebook_of()) is not None:
             notebook.dumps = self.jq.serializer.dumps
         try:
-            args, kwargs = self.signature.decode(self.jq.serializer.loads(job.argument))
+            args, kwargs = signature.decode(self.jq.serializer.loads(job.argument))
         except (TypeError, ValueError) as error:
-            message = f"the argument does not fit {self.name}{self.signature}: {text_of(error)}"
+            message = f"the argument does not fit {self.name}{signature}: {text_of(error)}"
             raise JobFailed(message, retry=False) from error
-        call: Callable[[], Awaitable[Any]] = functools.partial(self._called, args, kwargs, elsewhere)
+
+        async def called() -> Any:
+            if elsewhere is None or self.is_async:
+                return await returned(function(*args, **kwargs))
+            return await returned(await elsewhere(function, *args, **kwargs))
+
+        call: Callable[[], Awaitable[Any]] = called
         for middleware in reversed(self.jq.middlewares):
             call = functools.partial(middleware, job, call)
         result = await call()
@@ -200,14 +199,6 @@ class Task(Generic[P, R]):
             return self.sent(result)
         except UNPACKABLE as error:
             raise unpackable(job, error) from error
-
-    async def _called(
-        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], elsewhere: Callable[..., Awaitable[Any]] | None
-    ) -> Any:
-        assert self.function is not None
-        if elsewhere is None or self.is_async:
-            return await returned(self.function(*args, **kwargs))
-        return await returned(await elsewhere(self.function, *args, **kwargs))
 
     def check_types(self) -> None:
         """Raise ValueError if an annotation still names what is not there."""
@@ -246,20 +237,7 @@ class Task(Generic[P, R]):
         elif self.process and (not inspect.isfunction(self.function) or "<" in self.function.__qualname__):
             problem = "a process finds only functions at the top of a module, by their names"
         if problem:
-            raise TypeError(f"job {self.name}: {problem}")
-
-
-def _is_async(function: Any) -> bool:
-    """Whether a call gives a coroutine; also of an object that is called as a function."""
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
-
-
-def _signature(function: Callable[..., Any], name: str, serializer: calling.Serializer) -> calling.Signature:
-    try:
-        # Another serializer may know what to do with a value of which nobody knows here.
-        return calling.Signature(function, strict=isinstance(serializer, calling.MessagePack) and serializer.is_usual)
-    except TypeError as error:
-        raise TypeError(f"job {name}: {error}") from None
+            raise TypeError(problem)
 
 
 class DefinedTask(Task[P, R], Generic[P, R, V]):

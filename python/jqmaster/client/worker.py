@@ -11,21 +11,25 @@ import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from jqmaster.client.declared import Limit, Schedule, bring
+from jqmaster.client.handle import batched
+from jqmaster.client.immediate import Memory
 from jqmaster.client.registry import Registry
 from jqmaster.client.task import Task
 from jqmaster.connection.wake import backoff_s, end
+from jqmaster.engine.engine import Operations
 from jqmaster.engine.options import several
 from jqmaster.engine.replies import Job
-from jqmaster.errors import JQError, brought_by
+from jqmaster.errors import Invalid, JQError, Unavailable, brought_by
 from jqmaster.server import logs
 from jqmaster.server.signing import new_secret
 from jqmaster.worker.ending import Outcome
-from jqmaster.worker.notes import in_a_loop
+from jqmaster.worker.notes import in_a_loop, outside_of_loops
 from jqmaster.worker.signals import Signals
+from jqmaster.worker.slots import Slots
 from jqmaster.worker.sources import EngineSource, RedisSource
 from jqmaster.worker.threads import Threads
 from jqmaster.worker.trouble import AWAY, lasting
@@ -40,58 +44,11 @@ _ANNOUNCED_EVERY_S = 60.0  # a third of what the engine waits for
 _MOST_NAMES = 100  # of jobs, and ids, that the engine takes
 _MOST_QUEUES = 100  # that a pick can name
 _MOST_JOBS = 1000  # that a worker can have at a time
+_LOOK_S = 0.2  # of a burst, while jobs run
 _PATCHERS = {
     "gevent": ("gevent.monkey", "is_module_patched", "threading"),
     "eventlet": ("eventlet.patcher", "is_monkey_patched", "thread"),
 }
-
-
-class Runner:
-    """Calls functions for jobs, in one process, with so many threads and processes."""
-
-    def __init__(self, jq: Registry, most: int, process_jobs: int | None = None) -> None:
-        self.threads = Threads(most)
-        self._jq = jq
-        self._most = most
-        self._process_jobs = process_jobs
-        self._processes: ProcessPool | None = None
-
-    def functions(self) -> dict[str, Function]:
-        """For `Worker`, by names of jobs."""
-        return {name: Function(partial(self._attempt, task), task.retries) for name, task in self._jq.tasks.items()}
-
-    @asynccontextmanager
-    async def alive(self) -> AsyncIterator[None]:
-        """What surrounds a worker: what the program declares, and lifespans; the end of threads and processes."""
-        tried = asyncio.Event()
-        declared: list[Limit | Schedule] = [
-            *self._jq.limits.values(),
-            *self._jq.recurring.values(),
-        ]  # a schedule's jobs may be due
-        async with AsyncExitStack() as stack:
-            stack.callback(self._end)
-            bringing = asyncio.create_task(bring(self._jq, declared, tried), name="declared")
-            stack.push_async_callback(end, [bringing])
-            await tried.wait()
-            if bringing.done():
-                bringing.result()
-            await stack.enter_async_context(self._jq.surroundings())
-            yield
-
-    async def _attempt(self, task: Task[..., Any], job: Job) -> Any:
-        if not task.process:
-            return await task.attempt(job, self.threads.run)
-        if self._processes is None:
-            from jqmaster.worker.process_pool import ProcessPool
-
-            self._processes = ProcessPool(self.threads, self._most, self._process_jobs)
-        assert task.function is not None
-        return await self._processes.run(task.function.__module__, job, self._jq.target)
-
-    def _end(self) -> None:
-        self.threads.stop()
-        if self._processes is not None:
-            self._processes.stop()
 
 
 @dataclass
@@ -117,9 +74,10 @@ class AppWorker:
     def __post_init__(self) -> None:
         if not self.jq.tasks:
             raise ValueError("there are no jobs: decorate functions with @jq.job, and import their modules")
-        for task in self.jq.tasks.values():
+        tasks = self.jq.tasks.values()
+        for task in tasks:
             task.check_types()
-        self.queues = list(several(self.queues, "queues")) if self.queues else queues_of(self.jq)
+        self.queues = list(several(self.queues, "queues") if self.queues else sorted({task.queue for task in tasks}))
         if not 1 <= self.concurrency <= _MOST_JOBS:
             raise ValueError(f"concurrency: expected 1 to {_MOST_JOBS}, got {self.concurrency}; start more workers")
         if len(self.queues) > _MOST_QUEUES:
@@ -133,6 +91,8 @@ class AppWorker:
                 f"{self.host} is no address to push to: give the URL by which servers reach it (--advertise)"
             )
         self.jq.target.check()
+        self.threads = Threads(self.concurrency)
+        self._processes: ProcessPool | None = None
 
     def run(self, *, ends_process: bool = False) -> int:
         """Work until SIGTERM or SIGINT: drain, give the rest back, return the exit code. A second signal ends the
@@ -165,13 +125,11 @@ class AppWorker:
     async def serve(self, stop: asyncio.Event) -> bool:
         """Work until `stop` is set; whether functions in threads run on then. Raises when the worker cannot listen, or
         is refused."""
-        runner = Runner(self.jq, self.concurrency, self.process_jobs)
-        async with runner.alive(), AsyncExitStack() as stack:
+        async with self.surroundings(), AsyncExitStack() as stack:
             source = self._source()
-            worker = Worker(
-                runner.functions(), source, runner.threads, concurrency=self.concurrency, fetches=not self.push,
-                drain_timeout_s=self.drain_timeout_s, on_outcome=self._note,
-            )  # fmt: skip
+            worker = self.worker(
+                source, fetches=not self.push, drain_timeout_s=self.drain_timeout_s, on_outcome=self._note
+            )
             said = "is ready"
             if self.push:
                 with brought_by("worker", "a worker that jobs are pushed to"):
@@ -193,6 +151,42 @@ class AppWorker:
                 await end([announcing])
             logs.say(log, f"worker {source.full_name} has stopped")
         return worker.outlived
+
+    def worker(self, source: EngineSource, kind: type[Worker] = Worker, **options: Any) -> Worker:
+        """What runs the functions for jobs of a source. `options`: of `Worker`."""
+        tasks = self.jq.tasks.items()
+        functions = {name: Function(partial(self._attempt, task), task.retries) for name, task in tasks}
+        return kind(functions, source, self.threads, concurrency=self.concurrency, **options)
+
+    @asynccontextmanager
+    async def surroundings(self) -> AsyncIterator[None]:
+        """What surrounds a worker: what the program declares, and lifespans; the end of threads and processes."""
+        tried = asyncio.Event()
+        async with AsyncExitStack() as stack:
+            stack.callback(self._end)
+            bringing = asyncio.create_task(_bring(self.jq, tried), name="declared")
+            bringing.add_done_callback(lambda _: tried.set())
+            stack.push_async_callback(end, [bringing])
+            await tried.wait()
+            if bringing.done():
+                bringing.result()
+            await stack.enter_async_context(self.jq.surroundings())
+            yield
+
+    async def _attempt(self, task: Task[..., Any], job: Job) -> Any:
+        if not task.process:
+            return await task.attempt(job, self.threads.run)
+        if self._processes is None:
+            from jqmaster.worker.process_pool import ProcessPool
+
+            self._processes = ProcessPool(self.threads, self.concurrency, self.process_jobs)
+        assert task.function is not None
+        return await self._processes.run(task.function.__module__, job, self.jq.target)
+
+    def _end(self) -> None:
+        self.threads.stop()
+        if self._processes is not None:
+            self._processes.stop()
 
     async def _ended(self, stop: asyncio.Event) -> tuple[int, bool]:
         """With which exit code, and whether functions run on."""
@@ -230,11 +224,6 @@ class AppWorker:
             log.error("job %s (%s) failed for good in attempt %d: %s", job.id, job.name, job.attempt, message)
         if self.on_outcome is not None:
             self.on_outcome(outcome, state)
-
-
-def queues_of(jq: Registry) -> list[str]:
-    """Where the jobs of an object wait, unless they are told otherwise when they are enqueued."""
-    return sorted({task.queue for task in jq.tasks.values()})
 
 
 def _patched_by() -> str | None:
@@ -280,3 +269,118 @@ async def _announce(source: EngineSource, worker: Worker) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(_ANNOUNCED_EVERY_S):
                 await source.has_refused.wait()
+
+
+async def _bring(jq: Registry, tried: asyncio.Event) -> None:
+    """Bring all that a program declares. Sets `tried` when the server cannot be reached: it gets the rest later, then.
+    Raises ValueError for what cannot be, such as a cron expression that is none: a program with it must not start as if
+    all were well."""
+    # Limits first: a schedule's jobs may be due.
+    for name, bring in [*jq.limits.items(), *jq.recurring.items()]:
+        failures = 0
+        while True:
+            try:
+                await bring()
+                break
+            except Unavailable as error:
+                log.log(logging.DEBUG if failures else logging.WARNING, "%s comes later: %s", name, error)
+                tried.set()
+                await asyncio.sleep(backoff_s(failures))
+                failures += 1
+            except Exception as error:  # also what a serializer raises: the others are to be brought all the same
+                if isinstance(error, Invalid | TypeError | ValueError) and not tried.is_set():
+                    raise ValueError(f"{name}: {error}") from error
+                log.error("%s is refused: %s", name, error)
+                break
+
+
+# -- until nothing is left to run: for tests, and for programs that are their own worker ------------------------------
+
+
+def burst(jq: Registry, queues: Sequence[str] | None = None, **options: Any) -> int:
+    """See `JQ.burst`."""
+    return outside_of_loops(aburst(jq, queues, **options))
+
+
+async def aburst(
+    jq: Registry,
+    queues: Sequence[str] | None = None,
+    *,
+    concurrency: int = 8,
+    delayed: bool = False,
+    raises: bool = True,
+) -> int:
+    """See `JQ.burst`."""
+    transport = await jq.link.open()
+    if isinstance(transport, Memory):
+        return 0  # jobs have run where they were enqueued
+    app = AppWorker(jq, queues, concurrency)
+    assert app.queues is not None
+    attempts: list[tuple[Outcome, str]] = []
+    source = _BurstSource(jq, transport.engine, app.queues, ("retrying", "scheduled") if delayed else ("retrying",))
+    worker = app.worker(source, on_outcome=lambda *attempt: attempts.append(attempt))
+    source.slots = worker.slots
+    try:
+        async with app.surroundings():
+            await worker.run(source.empty)
+    finally:
+        await source.stop()
+    if source.problem is not None:
+        raise source.problem
+    failed = [_cause(outcome) for outcome, state in attempts if state == "error"]
+    if failed and raises:
+        raise failed[0] if len(failed) == 1 else ExceptionGroup(f"{len(failed)} jobs failed", failed)
+    return len(attempts)
+
+
+def _cause(outcome: Outcome) -> Exception:
+    """What a function raised. What is no Exception would end more than the burst; what was raised in a process stays
+    there."""
+    error = outcome.raised
+    if not isinstance(error, Exception):
+        error = RuntimeError(outcome.spec.get("message", "failed"))
+        error.__cause__ = outcome.raised
+    error.add_note(f"in job {outcome.job.id} ({outcome.job.name}), attempt {outcome.job.attempt}")
+    return error
+
+
+class _BurstSource(EngineSource):
+    """A source that waits for no jobs, and says when there are none."""
+
+    slots: Slots
+
+    def __init__(self, jq: Registry, engine: Operations, queues: Sequence[str], states: Sequence[str]) -> None:
+        """`states`: of jobs that are not waited for."""
+        super().__init__(engine, queues)
+        self.empty = asyncio.Event()
+        self.problem: Exception | None = None
+        self._jq, self._states = jq, states
+
+    async def fetch(self, count: int) -> list[Job]:
+        try:
+            while True:
+                was_busy = not self.slots.is_idle  # what ends meanwhile may leave more to run
+                next_ms, jobs = await self._engine.pick(self.worker, count=count, **self._wish)
+                if jobs or not next_ms:
+                    return jobs
+                if was_busy:
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(_LOOK_S):
+                            await self.slots.until(lambda: self.slots.is_idle)
+                elif not await self._hurry():
+                    break
+        except Exception as error:
+            self.problem = error
+        self.empty.set()
+        await asyncio.Event().wait()
+        raise AssertionError("unreachable")
+
+    async def _hurry(self) -> bool:
+        """Make jobs that wait for their time ready; whether there were any."""
+        ids = [
+            job["id"]
+            async for job in self._jq.ajobs(brief=True, status=self._states)
+            if any(fnmatchcase(job["queue"], wanted) for wanted in self._wish["queues"])
+        ]
+        change = self._engine.change
+        return "queued" in await batched(lambda ids: change([({"id": one, "delay": 0}, b"") for one in ids]), ids)

@@ -8,16 +8,14 @@ from jqmaster.cluster.partitions import Call, Partitions, all_of
 from jqmaster.cluster.ways import WAYS
 from jqmaster.engine.calling import Argument
 from jqmaster.engine.engine import Engine, Observe
-from jqmaster.engine.replies import Document
 from jqmaster.manifest.manifest import operations
 
 # What is set alike in all partitions, beside the settings: listings, what names a thing, and which fields are set.
-_SET = (
-    ("queues", "name", ("paused", "max_waiting", "fair", "settings")),
-    ("constraints", "id", ("match", "by", "concurrency", "rate", "cost", "shared")),
-    ("keys", "id", ("digest", "roles", "queues")),
-)
-_PLAIN: Document = {"paused": False, "max_waiting": 0}  # of a queue for which nothing is set
+_SET = {
+    "queues": ("name", "paused", "max_waiting", "fair", "settings"),
+    "constraints": ("id", "match", "by", "concurrency", "rate", "shared"),
+    "keys": ("id", "digest", "roles", "queues"),
+}
 
 
 class Cluster(Engine):
@@ -59,14 +57,13 @@ class Cluster(Engine):
 async def _set_in(engine: Engine) -> dict[str, Any]:
     """What is set in a partition, by what it is."""
     found: dict[str, Any] = {f"setting {name}": value for name, value in (await engine.config()).items()}
-    for listing, name, fields in _SET:
-        cursor, more = "", {"digests": True} if listing == "keys" else {}
-        while True:
-            page = await getattr(engine, listing)(cursor=cursor, count=1000, **more)
-            for document in page.documents:
-                own = {field: document[field] for field in fields if document.get(field) is not None}
-                if own != _PLAIN:
-                    found[f"{listing.removesuffix('s')} {document[name]}"] = own
-            if not (cursor := page.cursor):
-                break
+    for listing, (name, *fields) in _SET.items():
+        cursor: str | None = None
+        while cursor != "":
+            more = {"digests": True} if listing == "keys" else {}
+            page = await engine.call(listing, cursor=cursor, count=1000, **more)
+            cursor = page.cursor
+            for document in page.documents:  # a queue may be known in some for which nothing is set
+                if is_set := {field: document[field] for field in fields if document.get(field)}:
+                    found[f"{listing.removesuffix('s')} {document[name]}"] = is_set
     return found

@@ -1,19 +1,20 @@
-"""How documents of the same thing in several partitions become one."""
+"""How documents of the same thing in several partitions become one: by a rule for each field."""
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgpack
 
+from jqmaster.engine import replies
 from jqmaster.engine.replies import Document
 
 _MOST_TOLD = 10
-_SHARES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
+
+Rule = Callable[[list[Any]], Any]
 
 
 def packed(document: Any) -> bytes:
@@ -22,116 +23,92 @@ def packed(document: Any) -> bytes:
     return blob
 
 
-def first(each: Sequence[Any]) -> Any:
-    """It is the same in all."""
-    return each[0]
+def merged(listing: str, blobs: Sequence[bytes]) -> bytes:
+    """One document of those of several partitions."""
+    how = LISTINGS[listing]
+    documents = sorted(map(replies.plain_value, blobs), key=how.first)
+    return blobs[0] if len(blobs) == 1 else packed(_merged(documents, how.rules))
 
 
-def _merged(each: Sequence[Document], **rules: Callable[[list[Any]], Any]) -> Document:
-    """By the rule of each field. Else whole numbers add up, but moments, and all else is as the first has it."""
-    merged = {}
-    for name in dict.fromkeys(name for document in each for name in document):
-        values = [document[name] for document in each if document.get(name) is not None]
-        is_count = type(next(iter(values), None)) is int and not name.endswith("_ms")
+def _merged(each: Sequence[Document], rules: Mapping[str, Rule]) -> Document:
+    """Without a rule whole numbers add up, but moments, and all else is as the first has it."""
+    document = {}
+    for name in dict.fromkeys(name for one in each for name in one):
+        values = [one[name] for one in each if one.get(name) is not None]
         if values:
-            merged[name] = rules.get(name, sum if is_count else first)(values)
-    return merged
+            is_count = type(values[0]) is int and not name.endswith("_ms")
+            document[name] = rules.get(name, sum if is_count else _first)(values)
+    return document
 
 
-def _tallied(each: Sequence[Any]) -> list[Any]:
+def _first(values: list[Any]) -> Any:
+    return values[0]
+
+
+def _tallied(values: list[Any]) -> list[Any]:
     """Lists of [thing, …, count], the most first."""
     counts: Counter[str] = Counter()
     things: dict[str, Any] = {}
-    for *thing, count in (entry for entries in each for entry in entries):
+    for *thing, count in (entry for entries in values for entry in entries):
         counts[repr(thing)] += count
         things[repr(thing)] = thing
     return [[*things[key], count] for key, count in counts.most_common(_MOST_TOLD)]
 
 
-def queue(each: Sequence[Document]) -> Document:
-    """How long jobs waited and ran is told by the partition where most ended, and what the oldest waits for by its
-    own. It is empty when all are, as far as that is known."""
-    oldest = sorted(each, key=lambda document: document.get("oldest_ready_ms") or math.inf)
-    merged = _merged(oldest, paused=any, recent=_recent, empties_ms=max)
-    for name in {"cause", "held_by", "unknown"} & (merged.keys() - oldest[0].keys()):
-        del merged[name]
-    if any("oldest_ready_ms" in document and "empties_ms" not in document for document in each):
-        merged.pop("empties_ms", None)
-    return merged
+def _busiest(values: list[Any]) -> list[Any]:
+    keys = sorted((key for some in values for key in some), key=lambda key: (-key["held"], -key["running"]))
+    return keys[: max(map(len, values))]
 
 
-def _recent(each: Sequence[Document]) -> Document:
-    most_first = sorted(each, key=lambda document: -document.get("done", 0))
-    return _merged(most_first, span_ms=max)
+def _joined(values: list[Any]) -> list[Any]:
+    return [job for some in values for job in some]
 
 
-def constraint(each: Sequence[Document]) -> Document:
-    """Uses add up. What it is stands in each."""
-
-    def busiest(keys: list[Any]) -> list[Any]:
-        in_order = sorted((key for some in keys for key in some), key=lambda key: (-key["held"], -key["running"]))
-        return in_order[: max(map(len, keys))]
-
-    return _merged(
-        each, concurrency=first, cost=first, opens_ms=min, hold_ms=max, more=any, busiest=busiest, queues=_tallied
-    )
+def _recent(values: list[Any]) -> Document:
+    return _merged(values, {"span_ms": max, **_TIMES})
 
 
-def worker(each: Sequence[Document]) -> Document:
-    """One that is registered in several partitions, with its jobs of all."""
-    latest = sorted(each, key=lambda document: -(document["seen_ms"] or 0))
-
-    def running(jobs: list[Any]) -> list[Any]:
-        return sorted((list(job) for some in jobs for job in some), key=lambda job: (job[1], job[0]))
-
-    return _merged(latest, since_ms=min, running=running, pid=first)
-
-
-def failures(each: Sequence[Document]) -> Document:
-    """A group, whose newest job is that of all."""
-    latest = sorted(each, key=lambda document: -document["last_ms"])
-
-    def counts(columns: list[Any]) -> list[int]:
-        return [sum(column) for column in zip(*columns, strict=True)]
-
-    return _merged(latest, first_ms=min, counts=counts, names=_tallied, queues=_tallied, values=_tallied)
-
-
-def found(each: Sequence[Document], count: int) -> Document:
-    """What has a text in its name; a thing of several partitions once."""
-    more = {kind for document in each for kind in document["more"]}
-    merged: Document = {}
-    for kind in each[0].keys() - {"more"}:
-        things = {repr(thing): thing for document in each for thing in document[kind]}
-        merged[kind] = list(things.values())[:count]
-        more |= {kind} if len(things) > count else set()
-    return {**merged, "more": sorted(more)}
-
-
-def statistics(each: Sequence[Document], *, is_brief: bool = False) -> Document:
-    """Counts and histograms add up, exactly; percentiles are those of the sum. Without histograms if it is brief."""
-    merged = _merged(each, wait=_distribution, run=_distribution)
-    for name in ("wait", "run") if is_brief else ():
-        merged[name] = {field: value for field, value in merged[name].items() if field != "histogram"}
-    return merged
-
-
-def _distribution(each: Sequence[Document]) -> Document:
-    some = [document for document in each if document["count"]]
-    if len(some) < 2:
-        return (some or each)[0]
+def _distribution(values: list[Any]) -> Document:
+    """The mean, and percentiles, are the greatest of a partition."""
+    some = [one for one in values if one["count"]] or values[:1]
     steps: Counter[float] = Counter()
-    for document in some:
-        for value, number in document["histogram"]:
-            steps[value] += number
-    count = sum(document["count"] for document in some)
-    merged = _merged(some, mean=first, min=min, max=max) | {
-        "mean": sum(document["mean"] * document["count"] for document in some) / count,
-        "histogram": [list(step) for step in sorted(steps.items())],
-    }
-    for name, share in _SHARES.items():  # as jqlua/statistics/statisticsdoc.lua has it; a test compares them
-        upto = itertools.accumulate(number for _, number in merged["histogram"])
-        steps_on = (value for (value, _), so_many in zip(merged["histogram"], upto, strict=True)
-                    if so_many >= count * share)  # fmt: skip
-        merged[name] = max(merged["min"], min(merged["max"], next(steps_on, merged["max"])))
-    return merged
+    for value, count in (step for one in some for step in one.get("histogram", ())):
+        steps[value] += count
+    document = _merged(some, dict.fromkeys(("mean", "p50", "p90", "p95", "p99", "max"), max) | {"min": min})
+    return document | ({"histogram": [list(step) for step in sorted(steps.items())]} if steps else {})
+
+
+class Listing(NamedTuple):
+    """How documents of a listing are put together."""
+
+    names: Sequence[str]
+    """The fields that name a thing, in their order."""
+    asked: str = ""
+    """The field of the spec that asks for some by name."""
+    rules: Mapping[str, Rule] = {}
+    first: Callable[[Document], float] = lambda _: 0
+    """Sorts them."""
+
+
+_TIMES: Mapping[str, Rule] = {"wait": _distribution, "run": _distribution}
+_USES: Mapping[str, Rule] = {
+    "concurrency": _first, "opens_ms": min, "hold_ms": max, "more": any, "busiest": _busiest,
+    "queues": _tallied,
+}  # fmt: skip
+LISTINGS: Mapping[str, Listing] = {
+    # What the oldest job of a queue waits for is told by its partition.
+    "queues": Listing(
+        ["name"], "names",
+        {"paused": any, "workers": max, "channels": max, "empties_ms": max, "recent": _recent},
+        lambda queue: queue.get("oldest_ready_ms") or math.inf,
+    ),
+    "constraints": Listing(["id"], "ids", _USES),
+    "schedules": Listing(["id"], "ids"),
+    "workers": Listing(
+        ["id"], "ids", {"since_ms": min, "running": _joined, "pid": _first}, lambda worker: -(worker["seen_ms"] or 0)
+    ),
+    "failures": Listing(
+        ["group"], "group", {"first_ms": min}, lambda group: -float(group["last_ms"])
+    ),
+    "stats": Listing(["queue", "name"], rules=_TIMES),
+}  # fmt: skip

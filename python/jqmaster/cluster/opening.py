@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
 from jqmaster.cluster.cluster import Cluster
 from jqmaster.cluster.names import is_cluster, number_of
 from jqmaster.cluster.routes import Routes, split
-from jqmaster.connection.subscriptions import PING_EVERY_S, Subscriptions
-from jqmaster.connection.together import MAX_JOBS, Coalescer
+from jqmaster.connection import plainly
+from jqmaster.connection.endpoint import Endpoint, endpoint_of
+from jqmaster.connection.together import Together
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import load
 from jqmaster.engine.waiting import Waiting
 
 T = TypeVar("T")
-
-RARELY_S = 60.0  # between signs of life of each of a cluster's many subscriptions
-AT_ONCE_S = 0.005  # jobs that are enqueued in so short a time
 
 
 class All:
@@ -58,20 +54,14 @@ class All:
 
 
 class Enqueuing:
-    """As `Coalescer`: those whose jobs go to the same partition share calls. Where that is up to chance it is the same
-    for all that come at once, up to a call's most."""
+    """As `Together`: those whose jobs go to the same partition share calls."""
 
-    def __init__(self, routes: Routes, parts: Sequence[Coalescer]) -> None:
+    def __init__(self, routes: Routes, parts: Sequence[Together]) -> None:
         self._routes, self._parts = routes, parts
-        self._chance, self._left, self._until = 0, 0, 0.0
 
-    async def enqueue(self, spec: bytes, argument: bytes) -> list[Any]:
-        now = time.monotonic()
-        if not self._left or now > self._until:
-            self._chance, self._left, self._until = secrets.randbelow(len(self._parts)), MAX_JOBS, now + AT_ONCE_S
-        self._left -= 1
-        _, parts = await split([spec, argument], self._routes, len(self._parts), self._chance)
-        return await self._parts[next(iter(parts))].enqueue(spec, argument)
+    async def get(self, spec: bytes, argument: bytes) -> list[Any]:
+        _, parts = await split([spec, argument], self._routes, len(self._parts))
+        return await self._parts[next(iter(parts))].get(spec, argument)
 
 
 class Opened:
@@ -100,18 +90,14 @@ class Opened:
         """Picks that wait."""
         return self._cluster.partitions.picking if self._cluster else Waiting(self.engine)
 
-    def enqueuing(self) -> Coalescer:
+    def enqueuing(self) -> Together:
         """Many who enqueue one job each share calls."""
-        parts = [Coalescer(engine) for engine in self._engines]
-        return cast(Coalescer, Enqueuing(self._cluster.partitions.routes, parts)) if self._cluster else parts[0]
+        parts = [Together(engine, "enqueue") for engine in self._engines]
+        return cast(Together, Enqueuing(self._cluster.partitions.routes, parts)) if self._cluster else parts[0]
 
-    def channels(self, name: str) -> list[tuple[Subscriptions, str]]:
+    def channels(self, name: str) -> list[tuple[Endpoint, str]]:
         """Where to listen to what is said on a channel."""
-        ping_every_s = RARELY_S if self._cluster else PING_EVERY_S
-        return [
-            (Subscriptions(engine.redis, ping_every_s=ping_every_s), f"{engine.namespace}:{name}")
-            for engine in self._engines
-        ]
+        return [(endpoint_of(engine.redis), f"{engine.namespace}:{name}") for engine in self._engines]
 
     def engine_of(self, job_id: str) -> Engine:
         """That of a job's namespace."""
@@ -125,7 +111,7 @@ class Opened:
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._cluster:
+        if self._cluster and not plainly.is_plain():
             await self._cluster.partitions.picking.stop()
         for engine in self._engines:
             await engine.redis.aclose()

@@ -3,36 +3,21 @@
 from __future__ import annotations
 
 import base64
-import heapq
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgpack
 
-from jqmaster.cluster import merging
+from jqmaster.cluster.merging import LISTINGS, merged
 from jqmaster.cluster.partitions import Call, Partitions, all_of
 from jqmaster.engine import replies
-from jqmaster.engine.replies import Document
 from jqmaster.errors import Invalid
 from jqmaster.manifest.manifest import operations
 
 _COUNT = 100  # of a page that does not say
 _MOST_TAGS = 1000
-_STATES = ("queued", "scheduled", "blocked", "running", "retrying", "done", "error", "cancelled", "skipped")
 _IN_ALL = ("all", "constrain")  # what goes to all partitions alike: the first one's trail tells of it
-
-# By operation: the fields that name a thing, the field of the spec that asks for some by name, and how documents of the
-# same thing become one.
-NAMED: Mapping[str, tuple[Sequence[str], str, Callable[[Sequence[Document]], Document]]] = {
-    "queues": (["name"], "names", merging.queue),
-    "constraints": (["id"], "ids", merging.constraint),
-    "schedules": (["id"], "ids", merging.first),
-    "workers": (["id"], "ids", merging.worker),
-    "failures": (["group"], "group", merging.failures),
-    "stats": (["queue", "name"], "", merging.statistics),
-}
 
 
 def _bytes(text: str) -> bytes:
@@ -41,26 +26,21 @@ def _bytes(text: str) -> bytes:
 
 async def by_name(cluster: Partitions, call: Call) -> Any:
     """A page in order of name. Its cursor is the last name, which any partition goes on behind."""
-    fields, named, merge = NAMED[call.operation]
-    is_brief = call.spec.get("brief") is True
-    pages = await cluster.everywhere(call.but(brief=None) if is_brief else call)
+    listing = LISTINGS[call.operation]
+    pages = await cluster.everywhere(call)
     found: dict[str, list[bytes]] = {}
     for page in pages:
         # Once each: who names one twice is told of it twice by each partition.
-        for name, blob in {_name(replies.document(blob), fields): blob for blob in page[1:]}.items():
+        for name, blob in {_name(blob, listing.names): blob for blob in page[1:]}.items():
             found.setdefault(name, []).append(blob)
-    wanted = call.spec.get(named)
+    wanted = call.spec.get(listing.asked)
     names = [wanted] if isinstance(wanted, str) else wanted
     cursor, shown = ("", [name for name in names if name in found]) if names else _cut(found, pages, call)
-    merge = partial(merging.statistics, is_brief=True) if is_brief else merge
-    return [
-        _bytes(cursor),
-        *(merging.packed(merge([replies.plain_value(blob) for blob in found[name]]))
-          if len(found[name]) > 1 or is_brief else found[name][0] for name in shown),
-    ]  # fmt: skip
+    return [_bytes(cursor), *(merged(call.operation, found[name]) for name in shown)]
 
 
-def _name(document: Document, fields: Sequence[str]) -> str:
+def _name(blob: bytes, fields: Sequence[str]) -> str:
+    document = replies.document(blob)
     names = [replies.text(document[field]) for field in fields]
     return "\0".join([names[0], *("" if name == names[0] else name for name in names[1:])])  # as pairs are stored
 
@@ -87,22 +67,22 @@ async def tags(cluster: Partitions, call: Call) -> Any:
 
 
 async def interleaved(cluster: Partitions, call: Call) -> Any:
-    """Jobs, or the trail: a page has as many of each partition, in order. The cursor has that of each that has more."""
+    """Jobs, or the trail: a page has as many of each partition, by age. The cursor has that of each that has more."""
     cursors = _cursors(call.spec.get("cursor"), len(cluster.engines))
     count = call.spec.get("count")
     most = count if type(count) is int and count > 0 else _COUNT
-    share = max(1, most // len(cursors)) if count in (None, most) else count  # what is no count is refused
+    asked = list(cursors)[:most]
+    share = most // len(asked) if count in (None, most) else count  # what is no count is refused
 
     async def ask(number: int) -> Any:
-        return await cluster.at(number, call.but(cursor=cursors[number] or None, count=share))
+        return await cluster.at(number, call.but(cursor=cursors.pop(number) or None, count=share))
 
-    pages = dict(zip(cursors, await all_of(map(ask, cursors)), strict=True))
+    pages = dict(zip(asked, await all_of(map(ask, asked)), strict=True))
     looked = [page.pop(1) for page in pages.values()] if call.spec.get("looked") is True else []
-    told = ([(_place(call, replies.document(one)), number, one) for one in page[1:]] for number, page in pages.items())
-    entries = list(heapq.merge(*told, key=lambda entry: entry[0]))
-    onward = {number: replies.text(page[0]) for number, page in pages.items() if page[0]}
-    onward |= {number: cursors[number] for _, number, _ in entries[most:]}  # one of each: it comes with the next page
-    shown = [one for _, number, one in entries[:most] if not (number and _is_of_all(call, one))]
+    shown = [one for number, page in pages.items() for one in page[1:] if not (number and _is_of_all(call, one))]
+    newest = call.operation == "trail" or call.spec.get("newest")
+    shown.sort(key=lambda one: _age(replies.document(one)), reverse=bool(newest))
+    onward = cursors | {number: replies.text(page[0]) for number, page in pages.items() if page[0]}
     cursor = base64.urlsafe_b64encode(msgpack.packb(onward)) if onward else b""
     return [cursor, *([sum(looked)] if looked else []), *shown]
 
@@ -112,17 +92,8 @@ def _is_of_all(call: Call, entry: bytes) -> bool:
     return what is not None and what.over in _IN_ALL
 
 
-def _place(call: Call, document: Document) -> Any:
-    """Where a document stands among those of other partitions, as far as it tells (docs/finding.md)."""
-    if call.operation == "trail":
-        return -int(document["time_ms"])
-    state, number = replies.text(document["status"]), int(replies.text(document["id"])[:14], 16)
-    moment = document.get("ended_ms") or document.get("started_ms") or document["created_ms"]
-    in_state = document["priority"] if state == "queued" else moment
-    sign = -1 if call.spec.get("newest") else 1
-    if "tag" in (call.spec.get("where") or {}):
-        return sign * number
-    return replies.text(document["queue"]), _STATES.index(state), sign * in_state, sign * number
+def _age(document: replies.Document) -> int:
+    return int(document["time_ms"]) if "time_ms" in document else int(replies.text(document["id"])[:14], 16)
 
 
 def _cursors(cursor: Any, count: int) -> dict[int, str]:
@@ -130,7 +101,7 @@ def _cursors(cursor: Any, count: int) -> dict[int, str]:
         return dict.fromkeys(range(count), "")
     try:
         found: dict[int, str] = msgpack.unpackb(base64.urlsafe_b64decode(cursor), strict_map_key=False)
-        if found.keys() <= set(range(count)):
+        if found and found.keys() <= set(range(count)):
             return found
     except (ValueError, TypeError, AttributeError, msgpack.UnpackException):
         pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Iterable, Sequence
 from typing import Any
 
@@ -28,8 +29,20 @@ class Call:
 
 
 async def all_of(asked: Iterable[Awaitable[Any]]) -> list[Any]:
-    """The answers, once all are there; else the first problem, then as well."""
-    return await plainly.gather(*asked, to_the_end=True)
+    """The answers, once all are there; else the first problem, then as well. At the same time where there is a loop."""
+    answers: list[Any] = []
+    if not plainly.is_plain():
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+    else:
+        for one in asked:
+            try:
+                answers.append(await one)
+            except Exception as problem:
+                answers.append(problem)
+    for answer in answers:
+        if isinstance(answer, BaseException):
+            raise answer
+    return answers
 
 
 class Partitions:

@@ -83,10 +83,9 @@ def _named(match: Any) -> list[str]:
 
 
 async def split(
-    arguments: Sequence[Argument], routes: Routes, count: int, by_chance: int | None = None
+    arguments: Sequence[Argument], routes: Routes, count: int
 ) -> tuple[Sequence[Argument], dict[int, list[int]]]:
-    """The options of a call of `enqueue`, and which of its jobs, by index, go to which partition. `by_chance`: where
-    chance has led already.
+    """The options of a call of `enqueue`, and which of its jobs, by index, go to which partition.
 
     Jobs that may be anywhere go to one, so a call without routes and unique keys is all or nothing. So do all jobs of a
     call in which one depends on another by its index. Raises Invalid where these belong to several.
@@ -94,8 +93,7 @@ async def split(
     options, pairs = arguments[: len(arguments) % 2], arguments[len(arguments) % 2 :]
     specs = [unpacked(spec) for spec in pairs[::2]]
     request = unpacked(options[0]).get("request") if options else None
-    by_chance = secrets.randbelow(count) if by_chance is None else by_chance
-    anywhere = home_of(request, count) if isinstance(request, str) else by_chance
+    anywhere = home_of(request, count) if isinstance(request, str) else secrets.randbelow(count)
     homes = await routes.homes(list(zip(specs, pairs[1::2], strict=True)))
     parents = [[one for one in _list(spec.get("depends")) if isinstance(one, str)] for spec in specs]
     if any(type(one) is int for spec in specs for one in _list(spec.get("depends"))):

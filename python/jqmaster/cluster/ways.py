@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
@@ -11,6 +12,7 @@ from jqmaster.cluster import merging, pages
 from jqmaster.cluster.names import home_of, is_registered
 from jqmaster.cluster.partitions import Call, Partitions, all_of
 from jqmaster.cluster.routes import split, unpacked
+from jqmaster.connection import plainly
 from jqmaster.engine import replies
 from jqmaster.engine.calling import new_request, pack
 from jqmaster.errors import Invalid, JQError
@@ -112,7 +114,18 @@ async def _enqueue(cluster: Partitions, call: Call) -> Any:
 
 
 async def _pick(cluster: Partitions, call: Call) -> Any:
-    return await cluster.picking.pick({name: value for name, value in call.spec.items() if name != "wait"}, 0)
+    return await _picked(cluster, {name: value for name, value in call.spec.items() if name != "wait"})
+
+
+async def _picked(cluster: Partitions, spec: Mapping[str, Any]) -> Any:
+    if not plainly.is_plain():
+        return await cluster.picking.pick(spec, 0)
+    reply: Any = [-1]
+    for number in random.sample(range(len(cluster.engines)), len(cluster.engines)):
+        reply = await cluster.at(number, Call("pick", [pack(spec)]))
+        if len(reply) > 1:
+            break
+    return reply
 
 
 async def _finish(cluster: Partitions, call: Call) -> Any:
@@ -130,12 +143,11 @@ async def _finish(cluster: Partitions, call: Call) -> Any:
         return await cluster.at(0, call)  # which says what is wrong
     wish = {"request": new_request(), **pick} if isinstance(pick, dict) else {}
     full = {**wish, "worker": call.spec.get("worker")}
-    home = cluster.number_of(ids[-1]) if outcomes else -1
-    other = cluster.picking.due(full, home) if wish and outcomes else None
+    home = cluster.number_of(ids[-1]) if outcomes and not (wish and cluster.picking.is_due(full)) else -1
     picked: list[Any] = [0]
 
     async def ask(number: int, indexes: list[int]) -> Any:
-        takes = pick if not wish else wish if number == home and other is None else None
+        takes = pick if not wish else wish if number == home else None
         sent = [argument for index in indexes for argument in outcomes[index]]
         reply = await cluster.at(number, Call("finish", [call.but(pick=takes).arguments[0], *sent]))
         picked[:] = reply[len(indexes) :] or picked
@@ -147,7 +159,7 @@ async def _finish(cluster: Partitions, call: Call) -> Any:
     if len(picked) > 1:
         cluster.picking.note(full, home, picked)
         return [*answers, *picked]
-    return [*answers, *await cluster.picking.pick(full, 0, first=other)]
+    return [*answers, *await _picked(cluster, full)]
 
 
 async def _register(cluster: Partitions, call: Call) -> Any:
@@ -192,15 +204,13 @@ async def _any(cluster: Partitions, call: Call) -> Any:
 
 async def _all(cluster: Partitions, call: Call) -> Any:
     """The same in each."""
-    if call.operation == "config" and not call.spec.keys() & {"set", "unset"}:
-        return await cluster.at(0, call)
     if call.operation == "queue" and call.spec.get("known"):  # in one partition perhaps: then it is changed in all
         await cluster.in_order(call)
         call = call.but(known=None)
     answers = await cluster.in_order(call)
     if call.operation == "queue":
         cluster.routes.forget(call.spec.get("name"))
-        return merging.packed(merging.queue([replies.plain_value(answer) for answer in answers]))
+        return merging.merged("queues", answers)
     return sum(answers) if call.operation == "unregister" else answers[0]
 
 
@@ -208,8 +218,7 @@ async def _constrain(cluster: Partitions, call: Call) -> Any:
     """Each partition has a part of the limits, unless it has keys of its own."""
     match = unpacked(call.arguments[1]) if len(call.arguments) > 1 else {}
     is_exact = len(cluster.engines) == 1 or await cluster.routes.is_exact(call.spec.get("by"), match)
-    answers = await cluster.in_order(call.but(shared=None if is_exact else True))
-    return merging.packed(merging.constraint([replies.plain_value(answer) for answer in answers]))
+    return merging.merged("constraints", await cluster.in_order(call.but(shared=None if is_exact else True)))
 
 
 async def _tick(cluster: Partitions, call: Call) -> Any:
@@ -222,18 +231,21 @@ async def _stats(cluster: Partitions, call: Call) -> Any:
     """Buckets of the same time, or by queue and name."""
     if call.spec.get("series"):
         return await pages.by_name(cluster, call)
-    found: dict[int, list[Any]] = {}
-    for answer in await cluster.everywhere(call.but(brief=None)):
-        for document in map(replies.plain_value, answer):
-            found.setdefault(document["begin_ms"], []).append(document)
-    is_brief = call.spec.get("brief") is True
-    return [merging.packed(merging.statistics(found[begin_ms], is_brief=is_brief)) for begin_ms in sorted(found)]
+    found: dict[int, list[bytes]] = {}
+    for blob in (blob for answer in await cluster.everywhere(call) for blob in answer):
+        found.setdefault(replies.plain_value(blob)["begin_ms"], []).append(blob)
+    return [merging.merged("stats", found[begin_ms]) for begin_ms in sorted(found)]
 
 
 async def _found(cluster: Partitions, call: Call) -> Any:
-    """Of each kind as many as one of them would tell."""
+    """What has a text in its name: of each kind as many as one partition would tell, each once."""
     documents = [replies.plain_value(answer) for answer in await cluster.everywhere(call)]
-    return merging.packed(merging.found(documents, call.spec.get("count") or 5))
+    more, merged = {kind for document in documents for kind in document["more"]}, dict[str, Any]()
+    for kind in documents[0].keys() - {"more"}:
+        things = list({repr(thing): thing for document in documents for thing in document[kind]}.values())
+        merged[kind] = things[: call.spec.get("count") or 5]
+        more |= {kind} if things != merged[kind] else set()
+    return merging.packed({**merged, "more": sorted(more)})
 
 
 async def _none(cluster: Partitions, call: Call) -> Any:

@@ -168,21 +168,13 @@ class Endpoint:
                 self._is_served = await self._probe()
             return self._is_served
 
-    async def check(self, redis: redis_asyncio.Redis) -> None:
-        """Have Redis refuse, if this is not the primary of the namespace any more: for those who only read,
-        whom a replica answers as well. Bounded."""
-        with contextlib.suppress(RedisError, OSError):
-            async with plainly.within(CONNECT_S):
-                await redis.execute_command(*self.small)
-
     # -- what connections tell --------------------------------------------------------------------
 
     def lost(self, connection: RedisConnection) -> None:
         """It is dead. Others that are as old may be, too."""
         if connection.generation == self.generation:
             log.info("a connection to %s is dead: cutting it", self)
-            self.generation += 1
-            self._cut_lines()
+            self._leave_lines()
 
     def unreachable(self, connection: RedisConnection, problem: Exception) -> None:
         """It could not connect."""
@@ -227,16 +219,15 @@ class Endpoint:
             return  # it is of a server that has been left already
         log.info("leaving %s: %s", self, problem)
         self._left = time.monotonic()
-        self.generation += 1
         self.has_functions = None
         if self.topology is not None:
             self._address = address
-        self._cut_lines()
+        self._leave_lines()
 
-    def _cut_lines(self) -> None:
+    def _leave_lines(self) -> None:
+        self.generation += 1
         for line in list(self._lines):
-            if line.generation != self.generation:
-                line.cut()
+            line.cut()
 
 
 def endpoint_of(redis: redis_asyncio.Redis) -> Endpoint:

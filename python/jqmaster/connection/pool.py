@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
 import ssl
 from collections.abc import Mapping
 from typing import Any
@@ -19,8 +17,7 @@ from jqmaster.connection.redis_connection import RedisConnection
 from jqmaster.connection.topology import ClusterNodes, Sentinels
 from jqmaster.connection.url import RedisUrl
 
-_UNKNOWN_OPTION = re.compile(r"unexpected keyword argument '(\w+)'")
-_FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
+_FILES = ("ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile")
 FREE_S = 20.0  # how long one is waited for where all are in use
 
 
@@ -96,31 +93,13 @@ def pool_at(url: RedisUrl, max_connections: int) -> Pool:
 
 
 def _checked(kind: Any, options: Mapping[str, Any]) -> ssl.SSLContext | None:
-    """What TLS needs. Raises ValueError for an option of the URL that redis-py does not know, or that cannot work."""
-    for name in _FILES:
-        if (path := options.get(name)) is not None:
-            _check_file(name, path)
-    if (path := options.get("ssl_ca_path")) is not None and not os.path.isdir(path):
-        raise ValueError(f"{path} (ssl_ca_path of the Redis URL): no such directory")
+    """What TLS needs. Raises ValueError for an option that redis-py does not know, or that cannot work."""
     try:
         made = getattr(kind(**options), "ssl_context", None)
         context: ssl.SSLContext | None = made and made.get()
-    except TypeError as problem:
-        if (unknown := _UNKNOWN_OPTION.search(str(problem))) is None:
-            raise
-        hint = "; options of TLS need rediss://" if unknown[1].startswith("ssl_") else ""
-        raise ValueError(f"the Redis URL has an unknown option: {unknown[1]}{hint}") from None
-    except ssl.SSLError as problem:
-        named = ", ".join(str(options[name]) for name in _FILES if options.get(name))
-        raise ValueError(f"no certificates or keys for TLS: {named}: {problem}") from None
-    except RedisError as problem:
-        raise ValueError(f"the Redis URL has an option that cannot be used: {problem}") from None
+    except (TypeError, OSError, RedisError) as problem:
+        files = [str(options[name]) for name in _FILES if options.get(name)]
+        raise ValueError(
+            f"the Redis URL has an option that cannot be used: {': '.join([*files, str(problem)])}"
+        ) from None
     return context
-
-
-def _check_file(name: str, path: str) -> None:
-    try:
-        with open(path, "rb"):
-            pass
-    except OSError as problem:
-        raise ValueError(f"{path} ({name} of the Redis URL): {problem.strerror}") from None

@@ -47,7 +47,7 @@ def _problem(text: str) -> RedisError:
 
 
 class RedisConnection:
-    """For one call at a time. All raise RedisError, and TimeoutError when a plain call's time is up."""
+    """For one call at a time. All raise RedisError, and TimeoutError when a `plainly.within` is over."""
 
     retry = Retry(NoBackoff(), 0)
     db = 0
@@ -149,7 +149,11 @@ class RedisConnection:
                 piece = await self._receive(self.reply_s + self._sending_s if within_s is None else within_s)
                 if piece is None and within_s is not None:
                     return None
-                self._heard(await self._late() if piece is None else piece)
+                if piece is None:
+                    piece = await self._late()
+                if not piece:
+                    raise RedisConnectionError("the connection was closed by the server")
+                self._reader.feed(piece)
                 reply = self._reader.gets()
             if isinstance(reply, RedisConnectionError):
                 raise reply
@@ -174,30 +178,12 @@ class RedisConnection:
         self.reply_s = block_s + REPLY_S
         return await self.read_response()
 
-    async def heard(self, silent_s: float, *, pings: bool = True) -> Any:
-        """What comes on a line that listens, None when nothing does for so long; then Redis is asked for a sign of
-        life, and probed as for any other reply."""
-        message = await self.read_response(within_s=silent_s)
-        if message is None and pings:
-            await self.send_command("PING")
-            try:
-                return await self.read_response()
-            except NoPermissionError as problem:  # a sign of life, too
-                if "'ping'" not in str(problem):
-                    raise
-        return message
-
     # -- parts ------------------------------------------------------------------------------------
 
     async def _receive(self, within_s: float) -> bytes | None:
         if self._stream is None:
             raise RedisConnectionError("the server was left")
         return await self._stream.receive(within_s)
-
-    def _heard(self, piece: bytes) -> None:
-        if not piece:
-            raise RedisConnectionError("the connection was closed by the server")
-        self._reader.feed(piece)
 
     async def _late(self) -> bytes:
         """What comes although nothing did for long. A slow Redis is never taken for a dead connection."""

@@ -13,10 +13,11 @@ from jqmaster.connection import plainly
 from jqmaster.connection.url import Address
 
 _PIECE = 1 << 16
+_LONG_S = 1e6
 
 
 class Stream:
-    """One connection. All raise OSError, and TimeoutError when a plain call's time is up."""
+    """One connection. All raise OSError, and TimeoutError when a `plainly.within` is over."""
 
     async def send(self, data: bytes, within_s: float = math.inf) -> None:
         raise NotImplementedError
@@ -40,15 +41,16 @@ async def opened(place: Address | str, context: ssl.SSLContext | None = None) ->
     if plainly.is_plain():
         return _Socket(_connected(place, context))
     loop = asyncio.get_running_loop()
-    if isinstance(place, str):
-        return (await loop.create_unix_connection(_Flow, place))[1]
-    transport, flow = await loop.create_connection(_Flow, *place, ssl=context)
+    async with asyncio.timeout(min(plainly.left_s(), _LONG_S)):
+        if isinstance(place, str):
+            return (await loop.create_unix_connection(_Flow, place))[1]
+        transport, flow = await loop.create_connection(_Flow, *place, ssl=context)
     transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     return flow
 
 
 def _connected(place: Address | str, context: ssl.SSLContext | None) -> socket.socket:
-    within_s = min(plainly.left_s(), 1e6)
+    within_s = min(plainly.left_s(), _LONG_S)
     if isinstance(place, str):
         connected = socket.socket(socket.AF_UNIX)
         connected.settimeout(within_s)
@@ -73,7 +75,7 @@ class _Socket(Stream):
         self._within_s = -1.0
 
     def _bound(self, within_s: float) -> None:
-        within_s = min(within_s, plainly.left_s(), 1e6)
+        within_s = min(within_s, plainly.left_s(), _LONG_S)
         if within_s != self._within_s:  # a call of the system
             self._socket.settimeout(within_s)
             self._within_s = within_s
@@ -103,11 +105,11 @@ class _Flow(Stream, asyncio.Protocol):
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._came: list[bytes] = []
-        self._size = self._unsent = 0
+        self._size = 0
         self._has_ended = False
         self._problem: Exception | None = None
         self._waiter: asyncio.Future[None] | None = None
-        self._late_at = self._within_s = math.inf
+        self._late_at = math.inf
         self._timer: asyncio.TimerHandle | None = None
 
     async def send(self, data: bytes, within_s: float = math.inf) -> None:
@@ -118,13 +120,16 @@ class _Flow(Stream, asyncio.Protocol):
     async def receive(self, within_s: float = math.inf) -> bytes | None:
         if not self._came and not self._has_ended:
             self._waiter = self._loop.create_future()
-            self._within_s, self._late_at = within_s, self._loop.time() + within_s
+            self._late_at = self._loop.time() + min(within_s, plainly.left_s())
             self._watch()
             await self._waiter
         if self._problem is not None:
             raise self._problem
         if not self._came:
-            return b"" if self._has_ended else None
+            if self._has_ended:
+                return b""
+            plainly.left_s()
+            return None
         data = self._came[0] if len(self._came) == 1 else b"".join(self._came)
         self._came.clear()
         if self._size > _PIECE:
@@ -144,9 +149,6 @@ class _Flow(Stream, asyncio.Protocol):
         self._timer = None
         if self._waiter is None or self._waiter.done():
             return
-        before, self._unsent = self._unsent, self._transport.get_write_buffer_size()
-        if self._unsent and not 0 < before <= self._unsent:  # it is on its way
-            self._late_at = self._loop.time() + self._within_s
         if self._loop.time() < self._late_at:
             self._watch()
         else:

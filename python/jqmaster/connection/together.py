@@ -1,81 +1,57 @@
-"""Many who ask at the same time share calls."""
+"""Those who ask at the same time share calls."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from collections.abc import Sequence
+from typing import Any, Protocol
 
-from jqmaster.errors import Conflict, Full, Invalid, JQError, NotFound, Unavailable
+from jqmaster.errors import JQError, Unavailable
 
-K = TypeVar("K")
-V = TypeVar("V")
-
-Asked: TypeAlias = tuple[K, asyncio.Future[V]]
-_Job = tuple[bytes, bytes]  # packed spec, raw argument
-
-MOST = 200
-# A batch keeps Redis busy for as long as it takes, so it is small in jobs and in bytes.
-MAX_JOBS = 100
+# A call keeps Redis busy for as long as it takes, so it is small in entries and in bytes.
+MOST = 100
 MAX_BYTES = 1 << 20
-_REFUSALS = (Invalid, NotFound, Conflict, Full)
+
+_Waiting = tuple[tuple[bytes, ...], asyncio.Future[list[Any]]]
 
 
-class Shared(Generic[V]):
-    """One call of `ask` for all who want its answer while it is under way. Who gives up does not end it."""
+class Calls(Protocol):
+    """Calls the scripts of one namespace."""
 
-    def __init__(self, ask: Callable[[], Coroutine[Any, Any, V]]) -> None:
-        self._ask = ask
-        self.task: asyncio.Task[V] | None = None
-
-    async def get(self, most_s: float) -> V:
-        """Raises what `ask` raises, and Unavailable when there is no answer after so long."""
-        if self.task is None or self.task.done():
-            self.task = asyncio.create_task(self._ask())
-            # Nobody may be left to hear why it failed.
-            self.task.add_done_callback(lambda task: task.cancelled() or task.exception())
-        task = self.task
-        await asyncio.wait({task}, timeout=most_s)
-        if not task.done():
-            raise Unavailable(f"no answer within {most_s:g} s")
-        if task.cancelled():
-            raise Unavailable("it was stopped")
-        return task.result()
+    async def raw(self, operation: str, /, *args: Any) -> Any:
+        """Run it; its reply as Redis gave it. Raises `jqmaster.errors.JQError`."""
 
 
-class Together(Generic[K, V]):
-    """The first goes at once; while a call is under way, whatever is asked goes with the next. `ask` gets up to `MOST`
-    keys, and gives a value or an error for each. When it refuses all of them, which changes nothing, each is asked for
-    alone, in the same order. After a lost connection they may have been heard: nothing is asked twice.
+class Together:
+    """The first goes at once; while its call is under way, whatever is asked goes with the next: it costs a program
+    several times what one more entry costs Redis. `operation` takes a list of entries, each of so many arguments, and
+    replies as many values for each.
+
+    When it refuses a call, which changes nothing, each entry is asked for alone, in the same order. After a lost
+    connection they may have been heard: nothing is asked twice.
     """
 
-    def __init__(self, ask: Callable[[Sequence[K]], Awaitable[Sequence[V | JQError]]]) -> None:
-        self._ask = ask
-        self._waiting: deque[Asked[K, V]] = deque()
+    def __init__(self, engine: Calls, operation: str) -> None:
+        self._engine, self._operation = engine, operation
+        self._waiting: deque[_Waiting] = deque()
         self._task: asyncio.Task[None] | None = None
         self._is_asking = False
 
-    async def get(self, key: K) -> V:
-        """What `ask` gives for `key`. Raises what it raises."""
-        if self._task is None and not self._is_asking:
-            return await self._get_alone(key)
-        future: asyncio.Future[V] = asyncio.get_running_loop().create_future()
-        self._waiting.append((key, future))
-        return await future
-
-    async def _get_alone(self, key: K) -> V:
-        """Without a task and a future, which cost as much as the call."""
-        self._is_asking = True
+    async def get(self, *entry: bytes) -> list[Any]:
+        """The values of an entry. Raises what a call of its own would."""
+        if self._task is not None or self._is_asking:
+            future: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
+            self._waiting.append((entry, future))
+            return await future
+        self._is_asking = True  # without a task and a future, which cost as much as the call
         try:
-            [answer] = await self._ask([key])
+            reply: list[Any] = await self._engine.raw(self._operation, *entry)
+            return reply
         finally:
             self._is_asking = False
             if self._waiting:
                 self._task = asyncio.create_task(self._run())
-        if isinstance(answer, JQError):
-            raise answer
-        return answer
 
     async def _run(self) -> None:
         try:
@@ -87,22 +63,28 @@ class Together(Generic[K, V]):
             while self._waiting:
                 self._waiting.popleft()[1].cancel()
 
-    def _take(self) -> list[Asked[K, V]]:
+    def _take(self) -> list[_Waiting]:
         """What goes with the next call."""
-        return [self._waiting.popleft() for _ in range(min(MOST, len(self._waiting)))]
+        batch, size = [self._waiting.popleft()], 0
+        while self._waiting and len(batch) < MOST:
+            size += sum(map(len, batch[-1][0]))
+            if size + sum(map(len, self._waiting[0][0])) > MAX_BYTES:
+                break
+            batch.append(self._waiting.popleft())
+        return batch
 
-    async def _send(self, batch: list[Asked[K, V]]) -> None:
-        batch = [(key, future) for key, future in batch if not future.done()]
+    async def _send(self, batch: Sequence[_Waiting]) -> None:
+        batch = [(entry, future) for entry, future in batch if not future.done()]
         if not batch:
             return
         try:
-            answers: Sequence[V | JQError] = await self._ask([key for key, _ in batch])
+            reply = await self._engine.raw(self._operation, *[part for entry, _ in batch for part in entry])
         except asyncio.CancelledError:
             for _, future in batch:
                 future.cancel()
             raise
         except Exception as error:
-            if isinstance(error, _REFUSALS) and len(batch) > 1:
+            if isinstance(error, JQError) and not isinstance(error, Unavailable) and len(batch) > 1:
                 for item in batch:
                     await self._send([item])
                 return
@@ -110,55 +92,7 @@ class Together(Generic[K, V]):
                 if not future.done():
                     future.set_exception(error)
             return
-        for (_, future), answer in zip(batch, answers, strict=True):
-            if future.done():
-                continue
-            if isinstance(answer, JQError):
-                future.set_exception(answer)
-            else:
-                future.set_result(answer)
-
-
-class Calls(Protocol):
-    """Calls the scripts of one namespace."""
-
-    async def raw(self, operation: str, /, *args: Any) -> Any:
-        """Run it and return its reply as Redis gave it (bytes, integers, lists).
-
-        Raises `jqmaster.errors.JQError`, also when Redis cannot be asked (`Unavailable`).
-        """
-
-
-class Coalescer(Together[_Job, list[Any]]):
-    """Merges single enqueues into batches of one script call each. A call to Redis costs the master several times what
-    handling one more job inside it does: an idle master adds no delay, a busy one gets cheaper."""
-
-    def __init__(self, engine: Calls) -> None:
-        super().__init__(self._call)
-        self._engine = engine
-
-    def enqueue(self, spec: bytes, argument: bytes) -> Coroutine[Any, Any, list[Any]]:
-        """Enqueue one job (packed spec, raw argument); `[id, created]`.
-
-        Raises what a call of its own would raise: a job that is refused does not touch its neighbours.
-        """
-        return self.get((spec, argument))
-
-    async def _call(self, jobs: Sequence[_Job]) -> list[list[Any]]:
-        reply = await self._engine.raw("enqueue", *[part for job in jobs for part in job])
-        return [reply[at : at + 2] for at in range(0, len(reply), 2)]
-
-    def _take(self) -> list[Asked[_Job, list[Any]]]:
-        batch = [self._waiting.popleft()]
-        size = len(batch[0][0][1])
-        while self._waiting and len(batch) < MAX_JOBS and not (_counts(batch[0][0]) or _counts(self._waiting[0][0])):
-            size += len(self._waiting[0][0][1])
-            if size > MAX_BYTES:
-                break
-            batch.append(self._waiting.popleft())
-        return batch
-
-
-def _counts(job: _Job) -> bool:
-    """Whether a job may name others by their index in the call: then it must not stand among strangers."""
-    return b"depends" in job[0]
+        width = len(batch[0][0])
+        for index, (_, future) in enumerate(batch):
+            if not future.done():
+                future.set_result(reply[index * width : (index + 1) * width])

@@ -7,11 +7,10 @@ Here all are asked at once: a dead node costs no time, one that was cut off from
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import Future
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from redis.crc import key_slot
@@ -23,8 +22,7 @@ from jqmaster.connection.endpoint import Endpoint, Login
 from jqmaster.connection.url import Address
 from jqmaster.errors import Unavailable
 
-ANSWER_S = 1.0  # for all of them
-SILENCE_S = 3.0  # for the first of them
+ANSWER_S = 2.0
 REST_S = 0.1  # for those behind the majority
 MOST_NODES = 30
 
@@ -88,39 +86,30 @@ class ClusterNodes:
 
 
 async def _ask(hosts: Sequence[Address], *how: Any) -> list[tuple[Address, list[Any]]]:
-    """The answers of those who answer in time; in a plain call by a loop in a thread, which ends by itself."""
+    """The answers of those who answer in time."""
     if not plainly.is_plain():
         return await _ask_all(hosts, *how)
-    found: Future[list[tuple[Address, list[Any]]]] = Future()
-
-    def ask() -> None:
-        try:
-            found.set_result(asyncio.run(_ask_all(hosts, *how)))
-        except BaseException as problem:
-            found.set_exception(problem)
-
-    threading.Thread(target=ask, name="jqmaster find", daemon=True).start()
-    return found.result(min(plainly.left_s(), 2 * SILENCE_S))
+    with ThreadPoolExecutor(1) as threads:  # this one may have a loop
+        return threads.submit(asyncio.run, _ask_all(hosts, *how)).result()
 
 
 async def _ask_all(
     hosts: Sequence[Address], login: Login, commands: Sequence[tuple[str, ...]]
 ) -> list[tuple[Address, list[Any]]]:
-    """A majority does not wait for the rest, and where all are slow, the first one has to do."""
-    asked = {asyncio.ensure_future(_ask_one(host, login, commands)): host for host in hosts}
-    pending, answered = set(asked), 0
-    now = time.monotonic()
-    all_by, first_by = now + ANSWER_S, now + SILENCE_S
+    """A majority does not wait for the rest."""
+    asked = {asyncio.create_task(_ask_one(host, login, commands)): host for host in hosts}
+    pending, answers = set(asked), list[tuple[Address, list[Any]]]()
+    until = time.monotonic() + ANSWER_S
     try:
-        while pending and (wait_s := (all_by if answered else first_by) - time.monotonic()) > 0:
-            _, pending = await asyncio.wait(pending, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
-            answered = sum(task.done() and task.exception() is None for task in asked)
-            if answered * 2 > len(hosts):
-                all_by = min(all_by, time.monotonic() + REST_S)
+        while pending and (wait_s := until - time.monotonic()) > 0:
+            done, pending = await asyncio.wait(pending, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
+            answers += [(asked[task], task.result()) for task in done if task.exception() is None]
+            if len(answers) * 2 > len(hosts):
+                until = min(until, time.monotonic() + REST_S)
     finally:
         for task in pending:
             task.cancel()
-    return [(host, task.result()) for task, host in asked.items() if task.done() and task.exception() is None]
+    return answers
 
 
 async def _ask_one(host: Address, login: Login, commands: Sequence[tuple[str, ...]]) -> list[Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
-from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 SCHEMES = (
     "unix://",
@@ -19,7 +19,7 @@ FORMS = "redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://"
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:@/]+))(?::(\d{1,5}))?")
 _SECRET = re.compile(r"\b(jq_|whsec_)[\w+/=-]+")  # keys, and what pushes are signed with
 _OPTION = re.compile(r"([?&][^=&]*)=[^&]*")
-_OWN = "sentinel_"
+_OWN = ("sentinel_username", "sentinel_password")
 ENCODED = "in user and password /, ?, # and @ are percent-encoded"
 _PORTS = {"sentinel": 26379, "cluster": 6379}
 
@@ -47,47 +47,28 @@ def parse(url: str) -> RedisUrl:
         raise ValueError(f"expected a URL that begins with {FORMS}")
     parts = urlsplit(url)
     scheme, _, kind = parts.scheme.partition("+")
-    if parts.scheme != "unix" and not _is_whole(url, parts, bool(kind)):
-        raise ValueError(f"no host and port found; {ENCODED}")
-    if kind not in ("sentinel", "cluster"):
-        _check_database("" if parts.scheme == "unix" else parts.path.strip("/"), parts.query)
-        return RedisUrl("server", url)
     user, at, listed = parts.netloc.rpartition("@")
-    hosts = tuple(_address(host, _PORTS[kind]) for host in listed.split(","))
-    path = parts.path.strip("/")
+    if scheme != "unix" and "@" in url and not at:  # else a part of a password would be taken for an address
+        raise ValueError(f"no host found; {ENCODED}")
+    path = "" if scheme == "unix" else parts.path.strip("/")
     service, _, database = path.partition("/") if kind == "sentinel" else ("", "", path)
     if kind == "sentinel" and not service:
         raise ValueError("expected the name of the service behind the hosts: redis+sentinel://a,b,c/mymaster")
-    if kind == "cluster" and database not in ("", "0"):
-        raise ValueError("a cluster has no databases: nothing may follow the hosts but options")
-    _check_database(database, parts.query)
     options = parse_qsl(parts.query, keep_blank_values=True)
-    own = {name.removeprefix(_OWN): value for name, value in options if name.startswith(_OWN)}
-    if not own.keys() <= {"username", "password"} or (own and kind == "cluster"):
-        raise ValueError("options for Sentinels are sentinel_username and sentinel_password")
-    query = urlencode([pair for pair in options if not pair[0].startswith(_OWN)])
-    first = re.sub(r",.*", "", listed)
-    plain = urlunsplit((scheme, f"{user}{at}{first}", "", query, ""))
-    return RedisUrl(kind, plain, hosts, service, own)  # type: ignore[arg-type] # looked at above
-
-
-def _check_database(path: str, query: str) -> None:
-    """Pub/Sub knows no databases: who waits in one would be told of ends of jobs of another, whose ids may be the
-    same."""
-    for number in (path, *(value for name, value in parse_qsl(query) if name == "db")):
-        if number.isdecimal() and int(number):
+    for number in (database, *(value for name, value in options if name == "db")):
+        if number not in ("", "0"):  # who waits in one would be told of jobs of another, whose ids may be the same
             raise ValueError(
                 f"database {number}: JQ works in database 0 alone, since Redis' Pub/Sub knows no databases; "
                 "leave the number out, and keep programs apart by namespaces, such as {shop} and {mail}"
             )
-
-
-def _is_whole(url: str, parts: SplitResult, has_hosts: bool) -> bool:
-    """Whether user and password end where they should: else a part of them would be taken for an address."""
-    _, at, host = parts.netloc.rpartition("@")
-    if has_hosts:
-        return bool(at) or "@" not in url
-    return "@" not in parts.path and re.fullmatch(r"(\[[^\[\]@]*\]|[^\[\]:@]*)(:\d*)?", host) is not None
+    hosts = tuple(_address(host, _PORTS.get(kind, 0)) for host in listed.split(",") if listed)
+    if kind not in ("sentinel", "cluster"):
+        return RedisUrl("server", url)
+    own = {name: value for name, value in options if name in _OWN and kind == "sentinel"}
+    query = urlencode([(name, value) for name, value in options if name not in own])
+    plain = urlunsplit((scheme, f"{user}{at}{listed.partition(',')[0]}", "", query, ""))
+    sentinel = {name.removeprefix("sentinel_"): value for name, value in own.items()}
+    return RedisUrl(kind, plain, hosts, service, sentinel)  # type: ignore[arg-type] # looked at above
 
 
 def without_password(url: str) -> str:
@@ -102,19 +83,15 @@ def without_passwords(text: str) -> str:
 
 def _hidden(url: str) -> str:
     url = _OPTION.sub(lambda match: f"{match[1]}=***" if "password" in unquote(match[1]).lower() else match[0], url)
-    before, mark, rest = url.partition("://")
-    if not mark:
-        before, rest = "", url
-    user, at, hosts = rest.rpartition("@")
-    name, colon, _ = user.partition(":")
-    if before.endswith(("http", "https")):
-        return f"{before}{mark}***@{hosts}" if at else url  # a token may stand there alone
+    mark = "://" if "://" in url else ""
+    scheme, rest = url.split(mark, 1) if mark else ("", url)
+    _, at, hosts = rest.rpartition("@")
     if at:
-        return f"{before}{mark}{name}:***@{hosts}" if colon else url
+        return f"{scheme}{mark}***@{hosts}"
     # Whoever did not encode their password may have what looks like an option in it.
     listed = re.split("[/?#]", rest, maxsplit=1)[0]
     is_whole = ":" not in listed or all(map(_HOST.fullmatch, listed.split(",")))
-    return url if is_whole else f"{before}{mark}***"
+    return url if is_whole else f"{scheme}{mark}***"
 
 
 def _address(text: str, port: int) -> Address:

@@ -13,7 +13,7 @@ import logging
 import random
 import secrets
 from collections import deque
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import redis.asyncio as redis_asyncio
@@ -31,9 +31,6 @@ STOP_TIMEOUT_S = 2.0
 # Redis may not know, swallows no marker for long.
 BLOCK_S = 3.0
 LINGER_S = 5.0  # how long a connection without sleepers is kept
-
-Marker = tuple[bytes, float]
-"""A marker as it was taken: member and score."""
 
 
 def backoff_s(failures: int, cap_s: float = RECONNECT_CAP_S) -> float:
@@ -54,15 +51,7 @@ async def end(tasks: Iterable[asyncio.Task[Any] | None], within_s: float | None 
 class _Sleeper:
     def __init__(self, who: str) -> None:
         self.who = who
-        self.alarm: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.woken = False
-        self.marker: Marker | None = None
-
-    def wake(self, marker: Marker | None = None) -> None:
-        self.woken = True
-        self.marker = marker
-        if not self.alarm.done():
-            self.alarm.set_result(None)
+        self.alarm = asyncio.Event()
 
 
 class Channel:
@@ -94,7 +83,7 @@ class Channel:
         return self._listener is not None and not self._listener.done()
 
     async def sleep(self, timeout_s: float, who: str = "") -> bool:
-        """Wait for a marker, for the moment set by `look_in`, for `wake_one`, or until the time is up; say
+        """Wait for a marker, for the moment set by `look_in`, for `pass_on`, or until the time is up; say
         whether it was something else than the time. When this returns, look for work at once. When it is
         cancelled, the wake goes to the next sleeper."""
         if self._stopped or timeout_s <= 0:
@@ -102,27 +91,28 @@ class Channel:
         sleeper = _Sleeper(who)
         self._sleepers.append(sleeper)
         self._sleeper_came.set()
-        if self._listener is None or self._listener.done():
+        if not self.connected:
             self._listener = asyncio.create_task(self._listen(), name=f"wake {self.key}")
         try:
             async with asyncio.timeout(timeout_s):
-                await sleeper.alarm
+                await sleeper.alarm.wait()
         except TimeoutError:
-            return sleeper.woken
+            return sleeper.alarm.is_set()
         except asyncio.CancelledError:
-            if sleeper.marker is not None:
-                self._give(sleeper.marker)
-            elif sleeper.woken:
-                self.wake_one()
+            if sleeper.alarm.is_set():
+                self.pass_on()
             raise
         finally:
-            self._leave(sleeper)
+            with contextlib.suppress(ValueError):
+                self._sleepers.remove(sleeper)
         return True
 
-    def wake_one(self) -> None:
-        """Wake the one that has slept longest."""
+    def pass_on(self) -> None:
+        """Wake the one that has slept longest, here; else whoever sleeps in another process."""
         if self._sleepers:
-            self._sleepers.popleft().wake()
+            self._sleepers.popleft().alarm.set()
+        else:
+            self._spawn(self._put(self.key))
 
     def wake_same(self, who: str) -> None:
         """Wake one more sleeper of the same worker: its pick that found a job ended the worker's rest, and
@@ -130,12 +120,12 @@ class Channel:
         for sleeper in self._sleepers:
             if sleeper.who == who:
                 self._sleepers.remove(sleeper)
-                sleeper.wake()
+                sleeper.alarm.set()
                 return
 
     def wake_all(self) -> None:
         while self._sleepers:
-            self._sleepers.popleft().wake()
+            self._sleepers.popleft().alarm.set()
 
     def look_in(self, next_ms: int) -> None:
         """Something becomes ready by time alone in `next_ms` (-1: never): wake one sleeper then. An earlier
@@ -153,11 +143,6 @@ class Channel:
             self._timer.cancel()
         self._timer = loop.call_at(when, self._on_timer)
 
-    def pass_on(self) -> None:
-        """For a sleeper that was woken and cannot look: have another one do it, here or in another
-        process."""
-        self._give((b"1", 0.0))
-
     def hand_over(self) -> None:
         """Wake everybody here for good, and have somebody in another process look.
 
@@ -167,7 +152,7 @@ class Channel:
         if not self._stopped:
             self._stopped = True
             self.wake_all()
-            self._spawn(self._put(self.key, (b"1", 0.0)))
+            self.pass_on()
 
     async def stop(self) -> None:
         """`hand_over`, and close the connection, within about `STOP_TIMEOUT_S`."""
@@ -178,19 +163,14 @@ class Channel:
         if self._listener is not None:
             # A marker may be on its way: the reply is still read, if it comes in time.
             if self._is_blocked:
-                self._spawn(self._put(self._own_key, (b"1", 0.0)))
+                self._spawn(self._put(self._own_key))
             await asyncio.wait({self._listener}, timeout=STOP_TIMEOUT_S)
-            self._listener.cancel()
-            await asyncio.wait({self._listener}, timeout=STOP_TIMEOUT_S)
+            await end([self._listener], STOP_TIMEOUT_S)
         # Last: the listener may have taken one more marker, which has to go back.
         if self._background:
             await asyncio.wait(set(self._background), timeout=STOP_TIMEOUT_S)
 
     # -- parts ------------------------------------------------------------------------------------
-
-    def _leave(self, sleeper: _Sleeper) -> None:
-        with contextlib.suppress(ValueError):
-            self._sleepers.remove(sleeper)
 
     def _on_timer(self) -> None:
         self._timer = None
@@ -201,17 +181,10 @@ class Channel:
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 
-    def _give(self, marker: Marker) -> None:
-        if self._sleepers:
-            self._sleepers.popleft().wake(marker)
-        else:
-            self._spawn(self._put(self.key, marker))
-
-    async def _put(self, key: str, marker: Marker) -> None:
-        member, score = marker
+    async def _put(self, key: str) -> None:
         with contextlib.suppress(RedisError, OSError):
             async with self._redis.pipeline(transaction=False) as pipe:
-                pipe.zadd(key, {member: score})
+                pipe.zadd(key, {b"1": 0})
                 # Whoever sleeps looks within the window anyway; a channel nobody uses any more leaves no key.
                 pipe.pexpire(key, WINDOW_MS)
                 await pipe.execute()
@@ -219,42 +192,30 @@ class Channel:
     async def _listen(self) -> None:
         """Runs as long as there are sleepers, and `LINGER_S` more."""
         failures = 0
-        while not self._stopped:
+        while self._sleepers:  # no await after this look: a sleeper that comes later starts a new listener
             try:
                 async with self._endpoint.line() as line:
-                    async for marker in self._markers(line):
+                    while await self._has_sleepers():
+                        self._is_blocked = True
+                        reply = await line.blocking(self._block_s, "BZPOPMIN", self.key, self._own_key, self._block_s)
+                        self._is_blocked = False
                         failures = 0
-                        if marker is not None:
-                            self._give(marker)
-                    pause_s = 0.0
+                        if reply is not None and bytes(reply[0]) == self.key.encode():
+                            self.pass_on()
             except (RedisError, OSError) as error:
                 log.info("lost Redis while waiting on %s: %s", self.key, error)
+                self._is_blocked = False
                 # A marker may have gone with the connection, so everybody looks. And somebody once more when
                 # Redis has forgotten the connection, too.
                 self.wake_all()
                 self.look_in(round(self._block_s * 1000) + 100)
-                pause_s = backoff_s(failures)
+                await asyncio.sleep(backoff_s(failures))
                 failures += 1
-            if pause_s:
-                await asyncio.sleep(pause_s)
-            # No await between this look and the end: a sleeper that comes later starts a new listener.
-            if not self._sleepers:
-                return
 
-    async def _markers(self, line: Any) -> AsyncIterator[Marker | None]:
-        """What is there, and None when nothing came for so long; until nobody has slept for `LINGER_S`."""
-        while not self._stopped:
-            if not self._sleepers:
-                self._sleeper_came.clear()
-                try:
-                    await asyncio.wait_for(self._sleeper_came.wait(), LINGER_S)
-                except TimeoutError:
-                    return
-                continue
-            self._is_blocked = True
-            try:
-                reply = await line.blocking(self._block_s, "BZPOPMIN", self.key, self._own_key, self._block_s)
-            finally:
-                self._is_blocked = False
-            is_ours = reply is not None and bytes(reply[0]) == self.key.encode()
-            yield (bytes(reply[1]), float(reply[2])) if is_ours else None
+    async def _has_sleepers(self) -> bool:
+        """Whether there are any, or come soon."""
+        if not self._sleepers and not self._stopped:
+            self._sleeper_came.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._sleeper_came.wait(), LINGER_S)
+        return bool(self._sleepers) and not self._stopped

@@ -30,7 +30,7 @@ async def import_records(
     form: Form = "auto",
 ) -> int:
     """Write an export's records into ``namespace``, which must not be set up, and load the scripts there; how
-    many keys it has. Repeating an import that broke off completes it.
+    many records they were. Repeating an import that broke off completes it.
 
     Raises Invalid (no records, or not in order), Conflict, Version, Unavailable, UnsuitableServer and ValueError.
     """
@@ -38,11 +38,11 @@ async def import_records(
     await check_server(client)
     scripts = builtin() if scripts is None else scripts
     engine = Engine(client, namespace, scripts=scripts, form=form)
-    keys = 0
+    count = 0
     for chunk in chunks(records, _MOST_BYTES, _MOST_RECORDS):
-        keys += await engine.call("import", chunk)
+        count += await engine.call("import", chunk)
     await install(client, namespace, scripts, make_current=True, form=form)
-    return keys
+    return count
 
 
 def chunks(records: Iterable[bytes], most_bytes: int, most: float = math.inf) -> Iterator[list[bytes]]:

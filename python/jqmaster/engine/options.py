@@ -124,7 +124,6 @@ class Limits(TypedDict, total=False):
     by: str | Sequence[str] | None
     concurrency: int | None
     rate: Mapping[str, Any] | None
-    cost: float | str | None
     declared: str | None
     """What tells a program's declaration: nothing changes where it was declared the same before."""
 

@@ -14,38 +14,13 @@ NIL = b"\xc0"
 FALSE = b"\xc2"
 MSGPACK = "application/msgpack"
 
-# msgpack's reader gives up at 1024 levels. A request may not use them all: a job comes back to a worker some
-# levels deeper inside a response, and a job that its worker's reader cannot take would fail for ever.
+# msgpack's reader gives up at 1024 levels, other libraries earlier. A request may not use them all: a job comes back to
+# a worker some levels deeper inside a response, and a job that its worker's reader cannot take would fail for ever.
 READER_LEVELS = 1024
-MAX_LEVELS = 1000
-
-# The first byte's ranges, by their ends.
-_KINDS = (
-    (0x80, "int"),
-    (0x90, "map"),
-    (0xA0, "array"),
-    (0xC0, "str"),
-    (0xC1, "nil"),
-    (0xC2, "invalid"),
-    (0xC4, "boolean"),
-    (0xC7, "bin"),
-    (0xCA, "ext"),
-    (0xCC, "float"),
-    (0xD4, "int"),
-    (0xD9, "ext"),
-    (0xDC, "str"),
-    (0xDE, "array"),
-    (0xE0, "map"),
-)
+MAX_LEVELS = 500
 
 # Making one takes longer than packing a small map. It keeps nothing between calls.
 _PACKER = msgpack.Packer()
-
-
-def kind_of(raw: bytes, offset: int = 0) -> str:
-    """The MessagePack type of the value at `offset`."""
-    first = raw[offset]
-    return next((kind for end, kind in _KINDS if first < end), "int")
 
 
 def reader(raw: bytes, /, **options: Any) -> Any:
@@ -66,21 +41,6 @@ def members(packed: bytes) -> dict[Any, bytes]:
     """The values of a map, unread."""
     unpacker = reader(packed, strict_map_key=False)
     return {unpacker.unpack(): cut(unpacker, packed) for _ in range(unpacker.read_map_header())}
-
-
-def items(packed: bytes) -> list[bytes]:
-    """The values of an array, unread."""
-    unpacker = reader(packed)
-    return [cut(unpacker, packed) for _ in range(unpacker.read_array_header())]
-
-
-def within_levels(raw: bytes, levels: int) -> bool:
-    """Whether `raw` (one complete value) nests no deeper than about `levels` (at most 1000)."""
-    try:
-        reader(b"\x91" * (READER_LEVELS - levels) + raw).skip()
-    except msgpack.StackError:
-        return False
-    return True
 
 
 def pack(value: Any) -> bytes:

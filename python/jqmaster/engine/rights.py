@@ -16,11 +16,11 @@ from jqmaster.manifest.contract import ROLES, ROLES_OF, SERVER, Role
 from jqmaster.manifest.manifest import operations
 
 READS = frozenset(
-    """exists get hexists hget hgetall hkeys hlen hmget hscan hvals info llen lrange mget pttl scan srandmember
-    sscan time type zcard zcount zmscore zrange zrangebylex zrangebyscore zrank zscore""".split()
+    """exists get getrange hexists hget hgetall hkeys hlen hmget hscan hvals info mget pttl scan srandmember sscan
+    strlen time type zcard zcount zmscore zrange zrangebylex zrangebyscore zrank zscan zscore""".split()
 )
 WRITES = frozenset(
-    """append del expire hdel hset incr lpop mset pexpire rpush sadd set setrange spublish srem unlink xadd zadd
+    """append del expire hdel hset incr mset pexpire sadd set setrange spublish srem unlink xadd zadd
     zpopmin zrem zremrangebyscore""".split()
 )
 """With `READS` all commands that the scripts call."""

@@ -32,8 +32,8 @@ AGAIN = (0, 1)
 # Where there are several partitions:
 MOST_SLEPT_AT = 16  # of them; each takes a connection
 BLOCKS_S = 120.0  # of each of these connections. There are so many of them that each has to call rarely
-FAR_S = 4.0  # how often each of the others is looked at; by one that has work all where there was none
-DUE_S = 1.0  # how often one that has work looks at each of the others where there was some
+FAR_S = 4.0  # how often each of the others is looked at
+DUE_S = 1.0  # the same by one that has work
 LOOK_S = 3.0  # how long a partition may take to answer before the next is asked
 AWAY_S = 5.0  # at most so long a partition that did not answer is not asked
 MOST_REMEMBERED = 10_000
@@ -62,14 +62,13 @@ class _Views:
 
     def __init__(self, count: int) -> None:
         self.looked_at = [-math.inf] * count
-        self.was_empty = [False] * count
         self.quiet_until = [-math.inf] * count
 
     def note(self, number: int, reply: Reply, quiet_s: float) -> None:
         """What a look there has found: jobs, and there may be more; or nothing for so long."""
         self.looked_at[number] = time.monotonic()
-        self.was_empty[number] = len(reply) == 1 and reply[0] != 0
-        self.quiet_until[number] = time.monotonic() + quiet_s if self.was_empty[number] else -math.inf
+        is_empty = len(reply) == 1 and reply[0] != 0
+        self.quiet_until[number] = time.monotonic() + quiet_s if is_empty else -math.inf
 
 
 class _Wish:
@@ -110,10 +109,9 @@ class Waiting:
         """Those on which somebody sleeps, or did a while ago."""
         return [channel for wish in self._wishes.values() for channel in wish.channels]
 
-    async def pick(self, spec: Mapping[str, Any], timeout_s: float, first: int | None = None) -> Reply:
+    async def pick(self, spec: Mapping[str, Any], timeout_s: float) -> Reply:
         """`pick` with `spec` (without `wait`), waiting up to `timeout_s` for a job. The reply is `pick`'s
-        own: `[next_ms, doc, argument, ...]`, with no job when the time is up or the master stops. `first`: the
-        partition to look at first.
+        own: `[next_ms, doc, argument, ...]`, with no job when the time is up or the master stops.
 
         Raises JQError for a bad spec, and Unavailable when nobody answers the first look. Safe to cancel: jobs
         that were picked for a caller who has gone are given back.
@@ -121,23 +119,15 @@ class Waiting:
         deadline, is_own = time.monotonic() + timeout_s, spec.get("request") is None
         asked = {**spec, "request": new_request()} if is_own else dict(spec)
         with self._using(spec) as wish:
-            return await self._pick(wish, asked, deadline, first, is_own=is_own)
+            return await self._pick(wish, asked, deadline, is_own=is_own)
 
-    def due(self, spec: Mapping[str, Any], home: int) -> int | None:
-        """The partition where a worker looked longest ago, if that is too long to go on in `home`; or the one that has
-        answered this request already."""
-        if (before := self._answered.get(str(spec.get("request")))) is not None:
-            return before if before != home else None
+    def is_due(self, spec: Mapping[str, Any]) -> bool:
+        """Whether a worker that takes the next job where its last one was has not looked elsewhere for too long; or has
+        been answered already."""
         with self._using(spec) as wish:
-            view = wish.view(str(spec.get("worker")))
-            at = [
-                max(looked_at + (FAR_S if was_empty else DUE_S), away_until)
-                for looked_at, was_empty, away_until in zip(
-                    view.looked_at, view.was_empty, self._away_until, strict=True
-                )
-            ]
-            number = min(range(len(at)), key=lambda one: (one == home, at[one]))
-            return number if number != home and at[number] <= time.monotonic() else None
+            looked_at = wish.view(str(spec.get("worker"))).looked_at
+            looks_at = [max(pair) + DUE_S for pair in zip(looked_at, self._away_until, strict=True)]
+        return str(spec.get("request")) in self._answered or min(looks_at) <= time.monotonic()
 
     def note(self, spec: Mapping[str, Any], number: int, reply: Reply) -> None:
         """What a pick has found that went along with a report."""
@@ -162,7 +152,7 @@ class Waiting:
     async def stop(self) -> None:
         """`drain`, and close all connections; bounded."""
         self.drain()
-        await plainly.gather(*(channel.stop() for channel in self.channels))
+        await asyncio.gather(*(channel.stop() for channel in self.channels))
         if self._background:
             await asyncio.wait(set(self._background), timeout=2)
         for task in self._background:
@@ -170,11 +160,9 @@ class Waiting:
 
     # -- a poll -----------------------------------------------------------------------------------
 
-    async def _pick(
-        self, wish: _Wish, spec: dict[str, Any], deadline: float, first: int | None, *, is_own: bool
-    ) -> Reply:
+    async def _pick(self, wish: _Wish, spec: dict[str, Any], deadline: float, *, is_own: bool) -> Reply:
         worker = str(spec.get("worker"))
-        view, called = wish.view(worker), set[int]() if first is None else {first}
+        view, called = wish.view(worker), set[int]()
         reply, unanswered = list(NOTHING), set[int]()
         is_first, is_one = True, len(self._engines) == 1
         try:

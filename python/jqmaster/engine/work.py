@@ -3,7 +3,7 @@ script's arguments; and what is made of several calls."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 from jqmaster.engine import secret
@@ -11,11 +11,8 @@ from jqmaster.engine.calling import Spec, given
 from jqmaster.engine.operations import CallsByName
 from jqmaster.engine.options import Bounds
 from jqmaster.engine.replies import Beat, Document, Enqueued, Note
-from jqmaster.errors import Conflict, JQError, NotFound, Unavailable
 
 Holding = tuple[str, str]  # job id, token
-_AT_ONCE = 1000  # at most: each call is bounded by what it costs
-_MOST_PROBLEM = 300
 
 
 class Operations(CallsByName):
@@ -53,36 +50,3 @@ class Operations(CallsByName):
         new = secret.new()
         document = await self.call("grant", id=new.id, digest=new.digest, name=name, roles=roles, **bounds)
         return {**document, "key": new.text}
-
-    # -- bulks: something is done to all jobs that fit a description, however many, in steps
-
-    async def carry_on(
-        self, bulk: Document, holder: str, said: Callable[[Document], object] | None = None
-    ) -> Document | None:
-        """Straight on Redis: go on with a bulk until it is over; its document then. None when another has it.
-
-        What is done is told step by step (``said``). Raises Unavailable; another goes on then."""
-        try:
-            now = await self.bulk(id=bulk["id"], holder=holder)
-            while not now.get("ended_ms"):
-                step = await self._step(now)
-                now = await self.bulk(id=now["id"], holder=holder, **step)
-                if said is not None:
-                    said(now)
-        except (Conflict, NotFound):
-            return None
-        return now
-
-    async def _step(self, bulk: Document) -> dict[str, Any]:
-        """What a step says of itself."""
-        options: dict[str, Any] = {
-            name: bulk[name] for name in ("force", "dependents", "queue", "actor") if name in bulk
-        }
-        where, cursor = bulk["where"], bulk["cursor"] or None
-        try:
-            cursor, changed = await self.call(bulk["what"], where=where, cursor=cursor, count=_AT_ONCE, **options)
-        except Unavailable:
-            raise
-        except JQError as error:
-            return {"ended": True, "problem": f"{error.code}: {error}"[:_MOST_PROBLEM]}
-        return {"cursor": cursor, "changed": changed, "ended": not cursor}

@@ -14,26 +14,37 @@ from typing import Any
 import aiohttp
 import msgpack
 
-from jqmaster.connection.url import without_password
 from jqmaster.connection.wake import WINDOW_MS, Channel
 from jqmaster.engine import packform
 from jqmaster.engine.calling import new_request
 from jqmaster.engine.engine import Engine, pack
 from jqmaster.engine.packform import MSGPACK
-from jqmaster.server import answers, logs
-from jqmaster.server.answers import REFUSED, Answer
+from jqmaster.server import logs
 from jqmaster.server.egress import Egress
 from jqmaster.server.http.within import check_answer
 from jqmaster.server.http_error import HttpError
+from jqmaster.server.jsonform import to_msgpack
 from jqmaster.server.keyring import Keyring
+from jqmaster.server.message import JSON
 from jqmaster.server.meters import Meters
-from jqmaster.server.sender import STOP_TIMEOUT_S, Push, Sender
+from jqmaster.server.reader import item, unpacked
+from jqmaster.server.sender import STOP_TIMEOUT_S, Answer, Push, Sender, failure, retry_after_s
 
 CHANNEL = "push"
 BATCH = 100
 # The next due moment may be known to one master alone. If that one is killed, another looks after this time.
 LOOK_EVERY_S = 10.0
 MOST_WITHOUT = 200  # that `assign` takes
+MAX_ANSWER_BYTES = 16 * 1024 * 1024
+LEAST_RETRY_AFTER_S, MAX_RETRY_AFTER_S = 1.0, 3600.0
+_OUTCOME_FIELDS = frozenset(
+    ("type", "result", "error", "message", "reason", "should_retry", "retry_in", "group", "move", "resume", "enqueue")
+)
+_NO_OUTCOME = (
+    "the worker's answer is no outcome: expected a map with type success or failure, and of other fields only "
+    + ", ".join(sorted(_OUTCOME_FIELDS - {"type"}))
+)
+REFUSED = ("unknown", "busy", "unreachable")
 _HEADERS = {"content-type": MSGPACK, "accept": MSGPACK}
 
 
@@ -58,9 +69,8 @@ class Dispatch(Sender):
         egress: Egress | None = None,
         keyring: Keyring | None = None,
     ) -> None:
-        super().__init__(engine, max_deliveries, egress or Egress(), meters or Meters())
+        super().__init__(engine, master, max_deliveries, egress or Egress(), meters or Meters())
         self._channel = Channel(engine.redis, f"{engine.namespace}:wake:{CHANNEL}")
-        self._master = master
         self._request = new_request()
         self._keyring = keyring
         self._poked = False
@@ -70,13 +80,9 @@ class Dispatch(Sender):
         self._poked = True
         self._channel.wake_all()
 
-    def drain(self) -> None:
-        """Assign nothing more, and have others look; deliveries under way go on."""
-        super().drain()
-        self._channel.hand_over()
-
     async def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
-        """As `Sender.stop`, and close what waiting needs."""
+        """As `Sender.stop`; others look instead."""
+        self._channel.hand_over()
         await super().stop(timeout_s)
         await self._channel.stop()
 
@@ -85,7 +91,7 @@ class Dispatch(Sender):
         self._poked = False
         spec: dict[str, Any] = {
             "limit": max(1, min(room // 2, BATCH)),  # or one worker could take all the room at once
-            "master": self._master, "wait": {"on": CHANNEL, "ms": WINDOW_MS}, "request": self._request,
+            "master": self.master, "wait": {"on": CHANNEL, "ms": WINDOW_MS}, "request": self._request,
         }  # fmt: skip
         if out := self.breakers.without():
             spec["without"] = list(out)[:MOST_WITHOUT]
@@ -105,22 +111,21 @@ class Dispatch(Sender):
         if logs.delivery_log.isEnabledFor(logging.INFO):
             pairs = {
                 "job": f"{push.id}/{push.attempt}", "name": push.name, "worker": push.worker,
-                "url": without_password(push.url), "outcome": answer.outcome, "ms": round(seconds * 1000, 3),
+                "url": push.address, "outcome": answer.outcome, "ms": round(seconds * 1000, 3),
             }  # fmt: skip
-            logs.delivery_log.info(logs.Fields("delivery", pairs))
+            logs.delivery_log.info(logs.Fields(pairs))
         return answer
 
     async def judge(self, push: Push, response: aiohttp.ClientResponse) -> Answer:
-        return await answers.read(response, push.name)
+        return await read(response, push.name)
 
     async def give_back(self, push: Push, answer: Answer) -> None:
-        held, message = [(push.id, push.token)], answer.message or None
         if answer.outcome not in REFUSED:
-            await self.engine.release(push.worker, held, message=message)
-            return
-        self.log.info("worker %s did not take job %s: %s (%s)", push.worker, push.id, answer.outcome, message)
+            return await super().give_back(push, answer)
+        why, after_s, message = answer.outcome, answer.retry_after_s, answer.message or None
+        self.log.info("worker %s did not take job %s: %s (%s)", push.worker, push.id, why, message)
         await self.engine.call(
-            "refuse", push.worker, held, answer.outcome, retry_after=answer.retry_after_s, message=message
+            "refuse", push.worker, [(push.id, push.token)], why, retry_after=after_s, message=message
         )
 
     async def finish(self, push: Push, answer: Answer) -> None:
@@ -129,26 +134,62 @@ class Dispatch(Sender):
             who = await self._keyring.of_worker(push.key)
             if who is None:
                 why = "the key that the worker was registered with is not good any more"
-                return await self.give_back(push, Answer("cancelled", why))
+                return await self.give_back(push, Answer("held", why))
             try:
                 check_answer(who, answer.spec or {}, answer.follow)
             except HttpError as error:
-                answer = answers.failure(f"the worker's answer was refused: {error.message}")
+                answer = failure(f"the worker's answer was refused: {error.message}")
         await super().finish(push, answer)
 
 
 def assigned(parts: list[Any]) -> list[Push]:
     """What `assign` replies behind `next_ms`."""
     pushes = []
-    for worker, url, secrets, key, document, argument in zip(*(parts[at::6] for at in range(6)), strict=True):
+    for *texts, document, argument in zip(*(parts[at::6] for at in range(6)), strict=True):
+        worker, url, secrets, key = (bytes(text).decode(errors="replace") for text in texts)
         job = msgpack.unpackb(document)
-        worker = bytes(worker).decode()
         push = Push(
             id=job["id"], token=job["token"], attempt=job["attempt"], name=job["name"], within_s=job["timeout"],
-            worker=worker, receiver=worker, url=f"{bytes(url).decode(errors='replace').rstrip('/')}/worker-job",
-            secrets=bytes(secrets).decode().split(), key=bytes(key).decode(),
-            ids=[f"{job['id']}-{job['token']}-{number}" for number in (0, 1)],
+            worker=worker, receiver=worker, address=url, url=f"{url.rstrip('/')}/worker-job", key=key,
+            secrets=secrets.split(), ids=[f"{job['id']}-{job['token']}-{number}" for number in (0, 1)],
             headers=_HEADERS, body=packform.extend_map(document, {"argument": argument}),
         )  # fmt: skip
         pushes.append(push)
     return pushes
+
+
+async def read(response: aiohttp.ClientResponse, name: str) -> Answer:
+    """What a worker answered that was offered a job of this name. Who registers the address of something inside must
+    not read its answers in the errors of jobs: what is no outcome is not told."""
+    match response.status:
+        case 200:
+            body = bytearray()
+            async for chunk in response.content.iter_chunked(65536):
+                body += chunk
+                if len(body) > MAX_ANSWER_BYTES:
+                    return failure(f"the worker's answer is longer than {MAX_ANSWER_BYTES} bytes", should_retry=False)
+            return outcome(bytes(body), is_json=response.content_type == JSON)
+        case 202:
+            return Answer("accepted")
+        case 400:
+            return failure(f"the worker refused job {name} as bad (400)", should_retry=False)
+        case 401:
+            why = "the worker refuses the master's signature (401)"
+            return Answer("unreachable", why, trouble=why)
+        case 404:
+            return Answer("unknown")
+        case 429 | 503:
+            return Answer("busy", retry_after_s=retry_after_s(response.headers.get("retry-after")))
+    return failure(f"the worker answered {response.status}")
+
+
+def outcome(body: bytes, *, is_json: bool) -> Answer:
+    """A 200's body; its result or error is cut out, unread. What its fields hold the engine checks."""
+    try:
+        spec, content, *follow = item(to_msgpack(body) if is_json else body, "Outcome")
+    except HttpError:
+        return failure(_NO_OUTCOME)
+    fields = unpacked(spec) or {}
+    if fields.get("type") not in ("success", "failure") or not fields.keys() <= _OUTCOME_FIELDS:
+        return failure(_NO_OUTCOME)
+    return Answer(fields["type"], spec=fields, blob=content, follow=tuple(follow))

@@ -1,7 +1,7 @@
 """An own Redis for a server that was given no URL: started, found again, and stopped cleanly.
 
-Processes that share a data directory hold a shared lock on `users.lock` there; the one that finds itself alone when it
-stops takes the Redis down. The kernel drops the locks of those that are killed.
+The process that uses it holds a lock on its data directory, which the kernel drops when that is killed: the Redis goes
+on, and whoever starts next finds it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import shutil
 import stat
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import redis
 from redis import Redis
@@ -32,7 +32,7 @@ class EmbeddedRedisError(RuntimeError):
 
 
 class EmbeddedRedis:
-    """A redis-server on a unix socket, with its data under `data_dir` (append-only, no eviction).
+    """A redis-server on a unix socket, with its data under `data_dir` (append-only, no eviction), for one process.
 
     `start` uses the one that already runs there, if one does. One that is started takes at most `max_memory` bytes for
     its data; default half of the machine's.
@@ -43,7 +43,7 @@ class EmbeddedRedis:
         self.socket = self.data_dir / "redis.sock"
         self.url = f"unix://{self.socket}"
         self._max_memory = max_memory
-        self._users_fd: int | None = None
+        self._lock: IO[str] | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> str:
@@ -55,31 +55,27 @@ class EmbeddedRedis:
             if self.data_dir.stat().st_mode & stat.S_ISVTX:
                 raise EmbeddedRedisError(f"{self.data_dir} is shared with others; choose another --data-dir")
             self.data_dir.chmod(0o700)  # what is in jobs is private
+            lock = (self.data_dir / "lock").open("w")
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            why = f"another process has its Redis in {self.data_dir}"
+            raise EmbeddedRedisError(f"{why}; choose another --data-dir, or --redis {self.url}") from None
         except OSError as error:
             raise EmbeddedRedisError(f"cannot use {self.data_dir} for data: {error.strerror}") from error
-        with self._locked():
-            self._wait()
-            self._users_fd = os.open(self.data_dir / "users.lock", os.O_CREAT | os.O_RDWR, 0o600)
-            fcntl.flock(self._users_fd, fcntl.LOCK_SH)
+        self._lock = lock
+        self._wait()
         return self.url
 
-    def stop(self, timeout_s: float = 10.0) -> bool:
-        """Stop the Redis if nobody else uses it, within about `timeout_s`; say whether it was stopped."""
-        users_fd, self._users_fd = self._users_fd, None
-        if users_fd is None:
-            return False
-        try:
-            with self._locked():
-                fcntl.flock(users_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                with contextlib.suppress(RedisError), self._client(timeout_s) as client:
-                    client.shutdown()  # it ends by closing the connection
-                if self._process is not None:
-                    self._process.wait(timeout_s)
-            return True
-        except (BlockingIOError, subprocess.TimeoutExpired):
-            return False
-        finally:
-            os.close(users_fd)
+    def stop(self, timeout_s: float = 10.0) -> None:
+        """Stop the Redis, within about `timeout_s`."""
+        lock, self._lock = self._lock, None
+        if lock is None:
+            return
+        with lock, contextlib.suppress(RedisError, subprocess.TimeoutExpired):
+            with contextlib.suppress(redis.ConnectionError), self._client(timeout_s) as client:
+                client.shutdown()  # it ends by closing the connection
+            if self._process is not None:
+                self._process.wait(timeout_s)
 
     def __enter__(self) -> EmbeddedRedis:
         self.start()
@@ -90,13 +86,6 @@ class EmbeddedRedis:
 
     def _client(self, timeout_s: float = 5.0) -> Redis:
         return Redis(unix_socket_path=str(self.socket), socket_timeout=timeout_s, retry=Retry(NoBackoff(), 0))
-
-    @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        """One process at a time starts or stops the Redis of a directory."""
-        with (self.data_dir / "start.lock").open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
 
     def _wait(self) -> None:
         """Start it where it does not run, and wait until it answers; while it loads its data however long it takes."""

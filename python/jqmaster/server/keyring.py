@@ -1,7 +1,5 @@
-"""The keys of the HTTP API, as a master knows them: kept in memory, and read anew whenever one is created or revoked.
-
-Redis says so on the shard channel `<namespace>:api-keys`. When the connection was cut, and now and then, they are
-read as well. While Redis is away the last known keys hold.
+"""The keys of the HTTP API, as a master knows them: kept in memory for half a second, and read at once where this
+master created or revoked one. While Redis is away the last known keys hold.
 
 With them comes the secret that sessions are sealed with, the same for all masters of a namespace. It is made when
 there are keys.
@@ -15,15 +13,11 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import redis.asyncio as redis_asyncio
 import redis.exceptions
 
-from jqmaster.connection.subscriptions import Subscriptions
-from jqmaster.connection.wake import backoff_s, end
 from jqmaster.engine import secret
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Document
@@ -33,9 +27,8 @@ from jqmaster.manifest.contract import Role
 
 log = logging.getLogger("jqmaster.keys")
 
-LOOK_EVERY_S = 30.0  # also behind a connection that died without a word
+KNOWN_S = 0.5
 TOUCH_EVERY_S = 60.0  # `used_ms` is exact to this
-STOP_TIMEOUT_S = 1.0
 SEAL_BYTES = 32
 
 
@@ -78,6 +71,7 @@ class _Key:
     rate: float | None
     room: float = field(default=1.0, compare=False)
     at: float = field(default=0.0, compare=False)
+    touched: float = field(default=-TOUCH_EVERY_S, compare=False)
 
     def wait_s(self) -> float:
         """Take room for a request; when there is none, how long until there is."""
@@ -93,49 +87,25 @@ class _Key:
 
 
 class Keyring:
-    """`start`, then `stop`. `is_required` never goes back while a master runs: who revokes the last key must not
-    open it to everybody."""
+    """`is_required` never goes back while a master runs: who revokes the last key must not open it to everybody."""
 
-    def __init__(self, engine: Engine, redis: redis_asyncio.Redis, *, required: bool = False) -> None:
+    def __init__(self, engine: Engine, *, required: bool = False) -> None:
         self.is_required = required
         self._engine = engine
-        self._channel = f"{engine.namespace}:api-keys"
-        self._subscriptions = Subscriptions(redis, ping_every_s=LOOK_EVERY_S)
-        self._redis = redis
-        self._seal_key = f"{engine.namespace}{SEAL}"
-        self._seal = secrets.token_bytes(SEAL_BYTES)  # until that of all masters is known
-        self._says_seal = True
+        self._seal = b""
         self._keys: dict[str, _Key] = {}
         self._looking = asyncio.Lock()  # one after the other: what was read last holds
-        self._used: set[str] = set()
-        self._tasks: list[asyncio.Task[None]] = []
+        self._looked = -KNOWN_S
 
     @property
     def count(self) -> int:
         """How many keys there are, expired ones included."""
         return len(self._keys)
 
-    async def start(self) -> None:
-        """Read the keys, and go on doing so. Raises JQError when they cannot be read now."""
-        await self.look()
-        self._tasks = [
-            asyncio.create_task(self._follow(), name="keys"),
-            asyncio.create_task(self._touch_now_and_then(), name="uses of keys"),
-        ]
-
-    async def stop(self) -> None:
-        """Note what was used, and stop; bounded."""
-        await end(self._tasks, STOP_TIMEOUT_S)
-        if self._tasks:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(STOP_TIMEOUT_S):
-                    await self._touch()
-        await self._subscriptions.stop()
-
     def find(self, text: str) -> Identity | None:
         """Who shows this key; None when there is no such key, or not any more."""
         key_id, shown = secret.split(text)
-        key = self._good(key_id)
+        key = self._keys.get(key_id)
         return self.identity(key_id) if key is not None and secret.fits(shown, key.digest) else None
 
     def seal_of(self, key_id: str) -> bytes | None:
@@ -144,92 +114,67 @@ class Keyring:
         return self._seal + key.digest.encode() if key else None
 
     def identity(self, key_id: str) -> Identity | None:
-        """Who has a key, which is used now; None when it is not good any more."""
-        key = self._good(key_id)
-        if key is None:
-            return None
-        self._used.add(key_id)
-        return key.identity
+        """Who has a key; None when it is not good any more."""
+        key = self._keys.get(key_id)
+        return key.identity if key is not None and time.time() * 1000 < key.expires_ms else None
 
     def wait_s(self, identity: Identity) -> float:
         """Count a request; how many seconds too early it is, 0 when it is not."""
         key = self._keys.get(identity.key_id)
         return 0.0 if key is None else key.wait_s()
 
+    async def note_use(self, identity: Identity) -> None:
+        """Have Redis note that a key is used."""
+        key = self._keys.get(identity.key_id)
+        if key is not None and time.monotonic() - key.touched > TOUCH_EVERY_S:
+            key.touched = time.monotonic()
+            with contextlib.suppress(JQError):
+                await self._engine.touch([identity.key_id])
+
     async def of_worker(self, key_id: str) -> Identity | None:
         """Who has a key that a worker was registered with; None when it is not good any more. One that is not known
         may be new: it is looked for. Raises JQError."""
+        await self.refresh()
         if key_id not in self._keys:
             await self.look()
         return self.identity(key_id)
 
-    async def look(self) -> None:
-        """Read the keys as they are from now on. Raises JQError."""
+    async def refresh(self) -> None:
+        """See to it that what is known is no older than `KNOWN_S`, if Redis answers so soon."""
+        if time.monotonic() - self._looked < KNOWN_S:
+            return
         async with self._looking:
-            cursor: str | None = None
-            documents: list[Document] = []
-            while cursor != "":
-                page = await self._engine.keys(cursor=cursor, count=1000, digests=True)
-                cursor, documents = page.cursor, documents + page.documents
-            if documents:
-                await self._look_for_seal()
-            self._take(documents)
+            if time.monotonic() - self._looked < KNOWN_S:
+                return
+            try:
+                async with asyncio.timeout(KNOWN_S):
+                    await self._look()
+            except (JQError, redis.exceptions.RedisError, OSError) as error:
+                log.warning("cannot read the keys, the last known ones hold: %s", error or "it takes too long")
+                self._looked = time.monotonic()
 
-    # -- parts ------------------------------------------------------------------------------------
+    async def look(self) -> None:
+        """Read the keys as they are from now on. Raises JQError, and redis' errors."""
+        async with self._looking:
+            await self._look()
 
-    def _good(self, key_id: str) -> _Key | None:
-        key = self._keys.get(key_id)
-        return key if key is not None and time.time() * 1000 < key.expires_ms else None
-
-    async def _follow(self) -> None:
-        failures = 0
-        async with self._subscriptions.listen(self._channel) as messages:
-            while True:
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(backoff_s(failures) if failures else LOOK_EVERY_S):
-                        await messages.get()
-                try:
-                    await self.look()
-                    failures = 0
-                except (JQError, redis.exceptions.RedisError, OSError) as error:
-                    if not failures:
-                        log.warning("cannot read the keys, the last known ones hold: %s", error)
-                    failures += 1
-
-    async def _look_for_seal(self) -> None:
-        try:
-            seal: Any = await self._redis.set(self._seal_key, self._seal, nx=True, get=True)
-            self._seal = seal or self._seal
-        except redis.exceptions.RedisError as error:
-            # Keys matter more. Without it sessions hold at this master alone.
-            level, self._says_seal = logging.WARNING if self._says_seal else logging.DEBUG, False
-            log.log(level, "cannot read or make %s, which seals sessions for all masters: %s", self._seal_key, error)
-
-    def _take(self, documents: Iterable[Document]) -> None:
-        before, self._keys = self._keys, {}
-        for document in documents:
-            known = before.get(document["id"])
-            key = _key_of(document)
-            # One that is still the same goes on counting its requests.
-            self._keys[document["id"]] = known if known == key else key
-        if self._keys and not self.is_required:
+    async def _look(self) -> None:
+        cursor: str | None = None
+        found: dict[str, _Key] = {}
+        while cursor != "":
+            page = await self._engine.keys(cursor=cursor, count=1000, digests=True)
+            cursor = page.cursor
+            found |= {document["id"]: _key_of(document) for document in page.documents}
+        if found and not self._seal:
+            mine, place = secrets.token_bytes(SEAL_BYTES), f"{self._engine.namespace}{SEAL}"
+            before: Any = await self._engine.redis.set(place, mine, nx=True, get=True)
+            self._seal = before or mine
+        # One that is still the same goes on counting its requests.
+        same = {key_id: key for key_id, key in self._keys.items() if found.get(key_id) == key}
+        self._keys, self._looked = found | same, time.monotonic()
+        if found and not self.is_required:
             self.is_required = True
             log.info("the namespace has keys: from now on requests need one")
-
-    async def _touch_now_and_then(self) -> None:
-        while True:
-            await asyncio.sleep(TOUCH_EVERY_S)
-            await self._touch()
-
-    async def _touch(self) -> None:
-        ids, self._used = sorted(self._used), set()
-        if not ids:
-            return
-        try:
-            await self._engine.touch(ids)
-        except (JQError, redis.exceptions.RedisError, OSError) as error:
-            self._used.update(ids)
-            log.info("cannot note which keys were used: %s", error)
 
 
 def _key_of(document: Document) -> _Key:

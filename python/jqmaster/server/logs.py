@@ -14,7 +14,6 @@ import re
 import secrets
 import sys
 import time
-from collections.abc import Mapping
 from typing import Any
 
 request_log = logging.getLogger("jqmaster.request")
@@ -28,14 +27,11 @@ _numbers = itertools.count(1)
 
 
 class Fields(dict[str, Any]):
-    """A line's pairs, for `logger.info`: turned into text only when a handler wants it."""
-
-    def __init__(self, what: str, pairs: Mapping[str, Any]) -> None:
-        super().__init__((name, value) for name, value in pairs.items() if value not in (None, ""))
-        self.what = what
+    """A line's pairs, for `logger.info`: turned into text only when a handler wants it. What is None or empty is left
+    out."""
 
     def __str__(self) -> str:
-        return " ".join(f"{name}={_shown(value)}" for name, value in self.items())
+        return " ".join(f"{name}={_shown(value)}" for name, value in self.items() if value not in (None, ""))
 
 
 def _shown(value: Any) -> str:
@@ -64,7 +60,7 @@ class JsonLines(logging.Formatter):
             "message": record.getMessage(),
         }
         if isinstance(record.msg, Fields):
-            line |= {"message": record.msg.what, **record.msg}
+            line |= record.msg
         line.update((name, value) for name, value in record.__dict__.items() if name not in _USUAL)
         line = {name: value for name, value in line.items() if value is not None}
         if record.exc_info and not record.exc_text:  # which a failure's record has, bounded

@@ -9,11 +9,10 @@ from typing import Any, Literal
 from redis.exceptions import RedisError
 
 from jqmaster import __version__
-from jqmaster.connection.together import Coalescer
+from jqmaster.connection.together import Together
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import Waiting
-from jqmaster.server.bulk import Bulks
 from jqmaster.server.dispatch import Dispatch
 from jqmaster.server.keyring import Keyring
 from jqmaster.server.meters import Meters
@@ -35,7 +34,6 @@ class Master:
     waiting: Waiting
     ended: Ended
     dispatch: Dispatch
-    bulks: Bulks | None = None
     keyring: Keyring | None = None
     """Without one everybody may do everything."""
     proxies: Proxies = NO_PROXIES
@@ -48,10 +46,10 @@ class Master:
     draining: asyncio.Event = field(default_factory=asyncio.Event)
     meters: Meters = field(default_factory=Meters)
     metrics_queues: int = 100
-    enqueuing: Coalescer = field(init=False)
+    enqueuing: Together = field(init=False)
 
     def __post_init__(self) -> None:
-        self.enqueuing = Coalescer(self.engine)
+        self.enqueuing = Together(self.engine, "enqueue")
         self.engine.observe = self.meters.call
 
     async def about(self) -> dict[str, Any]:

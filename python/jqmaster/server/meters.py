@@ -14,18 +14,18 @@ disable_created_metrics()  # type: ignore[no-untyped-call] # a series more for e
 
 
 class Meters:
-    """Times since the master started. `breakers`: workers whose circuit is open, and why."""
+    """Times since the master started. `breakers`: workers, and receivers of webhooks, whose circuit is open."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.breakers: dict[str, str] = {}
+        self.breakers: set[str] = set()
         text = "Time to answer; long polls wait on purpose."
         self._requests = self._histogram("http_request", text, FAST, "method", "path", "status")
         text = "Time until a script's reply was there, the way to Redis included."
         self._calls = self._histogram("script", text, FAST, "script", "code")
         text = "Time until a worker answered an offer, by what came of it."
         self._deliveries = self._histogram("delivery", text, SLOW, "outcome")
-        text = "Workers that are pushed nothing for a while."
+        text = "Workers, and receivers of webhooks, that are sent nothing for a while."
         Gauge("jq_breakers_open", text, registry=self.registry).set_function(lambda: len(self.breakers))
 
     def request(self, method: str, path: str, status: int, seconds: float) -> None:

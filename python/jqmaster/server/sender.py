@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
 import socket
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -16,12 +17,11 @@ from typing import Any
 import aiohttp
 from yarl import URL
 
-from jqmaster.connection.url import without_password
 from jqmaster.connection.wake import backoff_s, end
+from jqmaster.engine import packform
 from jqmaster.engine.engine import Engine, pack
-from jqmaster.errors import Forbidden, Invalid, JQError, Unavailable, Vanished
-from jqmaster.server import answers, signing
-from jqmaster.server.answers import Answer
+from jqmaster.errors import Forbidden, JQError, Unavailable
+from jqmaster.server import signing
 from jqmaster.server.breakers import Breakers
 from jqmaster.server.egress import Egress
 from jqmaster.server.meters import Meters
@@ -29,19 +29,24 @@ from jqmaster.server.meters import Meters
 CONNECT_TIMEOUT_S = 5.0
 STOP_TIMEOUT_S = 10.0
 STALE_WITHIN_S = 0.25  # a worker that closed an idle connection shows it at once; later it is the job that broke it
+OWN_FAULTS = (errno.EMFILE, errno.ENFILE)  # of this server, not of who could not be reached
+AGAIN_S = 1.0
+LEAST_RETRY_AFTER_S, MOST_RETRY_AFTER_S = 1.0, 3600.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Push:
-    """A job that `worker` holds, and the request that carries it to `receiver`. `ids`: one for each time that it may be
-    sent, as a kept connection may turn out to be closed. `key`: the id of the key that the worker was registered with,
-    "" for none. `answer`: what comes of it without sending."""
+    """A job that `worker` holds, and the request that carries it to `receiver`, of which logs tell as `address`.
+    `ids`: one for each time that it may be sent, as a kept connection may turn out to be closed. `key`: the id of the
+    key that the worker was registered with, "" for none. What is noted under way: until it `is_sent` nobody can have
+    read anything of it."""
 
     id: str
     token: str
     worker: str
     attempt: int
     receiver: str
+    address: str
     url: str
     secrets: Sequence[str]
     ids: Sequence[str]
@@ -50,37 +55,67 @@ class Push:
     within_s: float
     name: str = ""
     key: str = ""
-    answer: Answer | None = None
-
-
-@dataclass(slots=True)
-class _Exchange:
-    """What is noted about a request under way. Until it is `sent` nobody can have read anything of it."""
-
-    host: str
-    sent: bool = False
-    reused: bool = False
+    is_sent: bool = False
+    is_reused: bool = False
     denied: str = ""
 
 
-_exchange: ContextVar[_Exchange] = ContextVar("exchange")
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of a push. `outcome`, in a word:
+
+    - `accepted`: the worker has it, and says by `POST /done` what becomes of it.
+    - `success`, `failure`: that came as the answer: `spec`, without id and token; `follow`: specs and arguments of jobs
+      to enqueue.
+    - `unknown`, `busy`, `unreachable`: the receiver did not take it: the job goes back and loses nothing.
+    - `lapsed`: no answer within the lease, which runs out by itself.
+    - `held`: it was not sent, or its answer counts no more: the job goes back.
+
+    `message`: what this server says of it. `trouble`: what is wrong with the receiver; "" when it is well, None when
+    nothing is known of that.
+    """
+
+    outcome: str
+    message: str = ""
+    retry_after_s: float | None = None
+    spec: Mapping[str, Any] | None = None
+    blob: bytes = packform.NIL
+    follow: tuple[bytes, ...] = ()
+    trouble: str | None = ""
+
+
+def failure(message: str, *, should_retry: bool = True, is_trouble: bool = False) -> Answer:
+    """An outcome that the master states for the receiver."""
+    spec = {"type": "failure", "should_retry": should_retry, "message": message}
+    return Answer("failure", message, spec=spec, trouble=message if is_trouble else "")
+
+
+def retry_after_s(header: str | None) -> float | None:
+    """`Retry-After` in seconds, within what the engine takes; None if it says none, or a date."""
+    if header is None or not header.isdecimal():
+        return None
+    return min(MOST_RETRY_AFTER_S, max(LEAST_RETRY_AFTER_S, float(header)))
+
+
+_push: ContextVar[Push] = ContextVar("push")
 
 
 def make_session(egress: Egress) -> aiohttp.ClientSession:
     """A session for pushes within `egress`: connections are kept, each worker's own number of slots bounds them."""
 
     async def on_reused(*_: Any) -> None:
-        _exchange.get().reused = True
+        _push.get().is_reused = True
 
     async def on_sent(*_: Any) -> None:
-        _exchange.get().sent = True
+        _push.get().is_sent = True
 
     def opened(where: Any) -> socket.socket:
         family, kind, protocol, _, address = where
-        exchange = _exchange.get()
-        if not egress.may(exchange.host, address[0]):
-            exchange.denied = f"this server may not push to {exchange.host} at {address[0]}: see --push-to"
-            raise PermissionError(exchange.denied)
+        push = _push.get()
+        host = URL(push.url).host or ""
+        if not egress.may(host, address[0]):
+            push.denied = f"this server may not push to {host} at {address[0]}: see --push-to"
+            raise PermissionError(push.denied)
         return socket.socket(family, kind, protocol)
 
     trace = aiohttp.TraceConfig()
@@ -100,8 +135,9 @@ class Sender:
     takes: str  # and it cannot, a log says
     what: str  # receivers are
 
-    def __init__(self, engine: Engine, most: int, egress: Egress, meters: Meters) -> None:
+    def __init__(self, engine: Engine, master: str, most: int, egress: Egress, meters: Meters) -> None:
         self.engine = engine
+        self.master = master
         self.meters = meters
         self.breakers = Breakers(most, meters, self.poke, self.what)
         self.session: aiohttp.ClientSession
@@ -118,19 +154,25 @@ class Sender:
         """Up to so many, or none after a while. Raises what the engine does."""
         raise NotImplementedError
 
+    def held(self, push: Push) -> Answer | None:
+        """What comes of it without sending, as its receiver is left alone; None: it is sent, which is noted."""
+        if self.breakers.take(push.receiver, push.address):
+            return None
+        return Answer("held", f"the {self.what} {push.receiver} failed often; it is tried with one job")
+
     async def judge(self, push: Push, response: aiohttp.ClientResponse) -> Answer:
         """What an answer means."""
         raise NotImplementedError
 
     async def give_back(self, push: Push, answer: Answer) -> None:
         """Tell the engine that nothing came of it, which is no fault of the job's."""
-        raise NotImplementedError
+        held, delay_s = [(push.id, push.token)], answer.retry_after_s
+        await self.engine.release(push.worker, held, delay=delay_s, message=answer.message or None)
 
-    def held(self, push: Push) -> Answer | None:
-        """Why its receiver is to get nothing now; None: it gets this, which is noted."""
-        if self.breakers.take(push.receiver, without_password(push.url)):
-            return None
-        return Answer("held", f"the {self.what} {push.receiver} failed often; it is tried with one job")
+    async def finish(self, push: Push, answer: Answer) -> None:
+        """Tell the engine the outcome."""
+        outcome = {**(answer.spec or {}), "id": push.id, "token": push.token}
+        await self.engine.raw("finish", pack({"worker": push.worker}), pack(outcome), answer.blob, *answer.follow)
 
     def poke(self) -> None:
         """There may be something to take."""
@@ -147,14 +189,10 @@ class Sender:
         self.session = make_session(self._egress)
         self._loop_task = asyncio.create_task(self._run(), name=self.takes)
 
-    def drain(self) -> None:
-        """Take nothing more; what is under way goes on."""
+    async def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
+        """Take nothing more, wait for what is under way, and end what is left after `timeout_s`: its leases run out."""
         self._stopping.set()
         self._room.set()
-
-    async def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
-        """`drain`, wait for what is under way, and end what is left after `timeout_s`: its leases run out."""
-        self.drain()
         if self._loop_task is None:
             return
         deadline = time.monotonic() + timeout_s
@@ -181,99 +219,83 @@ class Sender:
                 continue
             try:
                 for push in await self.take(room):
-                    self._begin(push)
+                    task = asyncio.create_task(self._carry(push, self.held(push)), name=f"push {push.id}")
+                    self._pushes.add(task)
+                    task.add_done_callback(self._ended)
                 failures = 0
             except Exception as error:
-                level = logging.WARNING if isinstance(error, Unavailable | Forbidden) else logging.ERROR
-                level = logging.DEBUG if isinstance(error, Vanished) else level  # that was said once
+                level = logging.WARNING if isinstance(error, JQError) else logging.ERROR
                 self.log.log(level, "cannot %s, trying again: %s", self.takes, error, exc_info=level == logging.ERROR)
                 await self.pause(backoff_s(failures))
                 failures += 1
 
-    # -- one push ---------------------------------------------------------------------------------
-
-    def _begin(self, push: Push) -> None:
-        answer = push.answer or self.held(push)
-        work = self._report(push, answer) if answer else self._carry(push)
-        task = asyncio.create_task(work, name=f"push {push.id}")
-        self._pushes.add(task)
-        task.add_done_callback(self._ended)
-
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._pushes.discard(task)
         self._room.set()
-        if not task.cancelled() and task.exception() is not None:
-            self.log.error("%s failed", task.get_name(), exc_info=task.exception())
 
-    async def _carry(self, push: Push) -> None:
-        answer = Answer("cancelled")
-        try:
-            answer = await self.send(push)
-        finally:
-            self.breakers.done(push.receiver, answer.trouble)
+    # -- one push ---------------------------------------------------------------------------------
+
+    async def _carry(self, push: Push, answer: Answer | None) -> None:
+        if answer is None:
+            trouble = None
+            try:
+                answer = await self.send(push)
+                trouble = answer.trouble
+            finally:
+                self.breakers.done(push.receiver, trouble)
         await self._report(push, answer)
 
     async def send(self, push: Push) -> Answer:
         """Send it and read the answer. Raises nothing but cancellation."""
         deadline = time.monotonic() + push.within_s
+        _push.set(push)
         for push_id in push.ids:
             started = time.monotonic()
-            _exchange.set(exchange := _Exchange(""))
+            push.is_sent = push.is_reused = False
             timeout = aiohttp.ClientTimeout(max(0.001, deadline - started), sock_connect=CONNECT_TIMEOUT_S)
             try:
-                url = URL(push.url)
-                exchange.host = url.host or ""
                 headers = {**push.headers, **signing.signed(push.secrets, push_id, push.body)}
                 async with self.session.post(
-                    url, data=push.body, headers=headers, timeout=timeout, allow_redirects=False
+                    push.url, data=push.body, headers=headers, timeout=timeout, allow_redirects=False
                 ) as response:
-                    exchange.reused = False  # it has begun to answer
+                    push.is_reused = False  # it has begun to answer
                     return await self.judge(push, response)
             except Exception as error:
-                why = type(error).__name__  # what it says may be what something inside answered
-                is_stale = exchange.reused and time.monotonic() - started < STALE_WITHIN_S
-                if is_stale and push_id != push.ids[-1]:
-                    continue
-                self.log.info("job %s to %s %s: %s: %s", push.id, self.what, push.receiver, why, error)
-                if not exchange.sent:
-                    return answers.unreachable(exchange.denied or f"the {self.what} could not be reached ({why})")
-                if isinstance(error, TimeoutError):
-                    return Answer("lapsed", trouble=f"no answer within {push.within_s:g} s")
-                broken = f"the {self.what} broke the connection before it answered ({why}), and may have read it"
-                return answers.failure(broken, is_trouble=True)
+                is_stale = push.is_reused and time.monotonic() - started < STALE_WITHIN_S
+                if not is_stale or push_id == push.ids[-1]:
+                    return self._failed(push, error)
         raise AssertionError
 
+    def _failed(self, push: Push, error: Exception) -> Answer:
+        why = type(error).__name__  # what it says may be what something inside answered
+        self.log.info("job %s to %s %s: %s: %s", push.id, self.what, push.receiver, why, error)
+        if isinstance(error, OSError) and error.errno in OWN_FAULTS:
+            return Answer("held", "this server has no more files to open", AGAIN_S, trouble=None)
+        if not push.is_sent:
+            why = push.denied or f"the {self.what} could not be reached ({why})"
+            return Answer("unreachable", why, trouble=why)
+        if isinstance(error, TimeoutError):
+            return Answer("lapsed", trouble=f"no answer within {push.within_s:g} s")
+        broken = f"the {self.what} broke the connection before it answered ({why}), and may have read it"
+        return failure(broken, is_trouble=True)
+
     async def _report(self, push: Push, answer: Answer) -> None:
-        if answer.spec is None:
-            if answer.outcome not in ("accepted", "lapsed"):
-                await self._insist(push, lambda: self.give_back(push, answer))
-            return
-        try:
-            await self._insist(push, lambda: self.finish(push, answer))
-        except JQError as error:
-            refused = answers.failure(f"the {self.what}'s answer is no outcome: {error.path}: {error.message}")
-            await self._insist(push, lambda: self.finish(push, refused))
-
-    async def finish(self, push: Push, answer: Answer) -> None:
-        """Tell the engine the outcome."""
-        outcome = {**(answer.spec or {}), "id": push.id, "token": push.token}
-        await self.engine.raw("finish", pack({"worker": push.worker}), pack(outcome), answer.blob, *answer.follow)
-
-    async def _insist(self, push: Push, say: Callable[[], Awaitable[None]]) -> None:
-        """Say it to the engine, again and again while Redis is away or refuses, for as long as the lease may stand.
+        """Tell the engine, again and again while Redis is away or refuses, for as long as the lease may stand.
         Repeating is safe: what is said goes by the token."""
+        failures = 0
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(max(1.0, push.within_s)):
-                failures = 0
-                while True:
+                while answer.outcome not in ("accepted", "lapsed"):
                     try:
-                        return await say()
+                        await (self.give_back(push, answer) if answer.spec is None else self.finish(push, answer))
+                        return
                     except (Unavailable, Forbidden) as error:
                         self.log.warning("cannot report job %s, trying again: %s", push.id, error)
                         await asyncio.sleep(backoff_s(failures))
                         failures += 1
                     except JQError as error:
-                        if isinstance(error, Invalid) or (error.path or "").startswith("outcomes"):
-                            raise
-                        self.log.warning("job %s: %s", push.id, error)
-                        return
+                        if answer.spec is None or answer.message:  # which was said in the receiver's place
+                            self.log.warning("job %s: %s", push.id, error)
+                            return
+                        why = f"{error.path}: {error.message}"
+                        answer = failure(f"the {self.what}'s answer is no outcome: {why}")

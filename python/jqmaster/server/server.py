@@ -17,6 +17,7 @@ from typing import Any
 
 import hypercorn.asyncio
 import hypercorn.config
+from redis.exceptions import RedisError
 
 from jqmaster import __version__
 from jqmaster.cluster.opening import Opened
@@ -27,7 +28,6 @@ from jqmaster.engine.engine import Engine
 from jqmaster.engine.scripts import Form
 from jqmaster.errors import JQError, UnsuitableServer
 from jqmaster.server import logs
-from jqmaster.server.bulk import Bulks
 from jqmaster.server.dispatch import Dispatch
 from jqmaster.server.egress import Egress
 from jqmaster.server.embedded import EmbeddedRedis, EmbeddedRedisError
@@ -175,7 +175,7 @@ class Server:
             keyring = await self._keys(here.engine)
         except UnsuitableServer as error:
             raise StartError(str(error), EXIT_REDIS) from None
-        except (JQError, ValueError) as error:
+        except (JQError, RedisError, ValueError) as error:
             raise StartError(f"cannot use Redis at {without_password(self.redis_url)}: {error}", EXIT_REDIS) from None
         waiting, ended = here.waiting(), here.ended()
         self._parts.push_async_callback(waiting.stop)
@@ -188,10 +188,9 @@ class Server:
                 max_deliveries=here.share(options.max_deliveries), meters=meters,
             )
         )  # fmt: skip
-        bulks = Bulks(engine, name)
         self.webhooks = Webhooks(engine, waiting, master=name, egress=egress, meters=meters)
         self.master = Master(
-            engine, waiting, ended, self.dispatch, bulks=bulks,
+            engine, waiting, ended, self.dispatch,
             keyring=keyring, proxies=options.proxies, session_idle_s=options.session_idle_s,
             meters=meters, metrics_queues=options.metrics_queues,
             redis=without_password(self.redis_url), environment=options.environment, color=options.environment_color,
@@ -199,19 +198,18 @@ class Server:
         self.master.enqueuing = here.enqueuing()
         self._parts.push_async_callback(self._stop_http)
         # The HTTP server still answers meanwhile: outcomes of running jobs are welcome to the end.
-        self._parts.push_async_callback(self._stop_work, bulks)
+        self._parts.push_async_callback(self._stop_work)
         self.dispatch.start()
         self.webhooks.start()
-        bulks.start()
         self._serve_http()
 
-    async def _stop_work(self, bulks: Bulks) -> None:
+    async def _stop_work(self) -> None:
         master = self.master
         master.draining.set()
-        for part in (self.webhooks, master.waiting, master.ended):
-            part.drain()
+        master.waiting.drain()
+        master.ended.drain()
         most_s = self._left_s(0.1, 0.6)
-        await asyncio.gather(self.dispatch.stop(most_s), self.webhooks.stop(most_s), bulks.stop())
+        await asyncio.gather(self.dispatch.stop(most_s), self.webhooks.stop(most_s))
 
     async def _close(self, here: Opened) -> None:
         with contextlib.suppress(Exception):
@@ -235,9 +233,8 @@ class Server:
         none."""
         options = self.options
         required = bool(options.proxies.networks) or not (options.is_local or options.insecure)
-        keyring = Keyring(engine, engine.redis, required=required)
-        self._parts.push_async_callback(keyring.stop)
-        await keyring.start()
+        keyring = Keyring(engine, required=required)
+        await keyring.look()
         if keyring.count or options.is_local or options.proxies.networks:
             return keyring
         if not options.insecure:

@@ -19,12 +19,10 @@ from jqmaster import __version__
 from jqmaster.engine import replies
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import Waiting
-from jqmaster.server import answers
-from jqmaster.server.answers import Answer
 from jqmaster.server.egress import Egress
 from jqmaster.server.message import JSON
 from jqmaster.server.meters import Meters
-from jqmaster.server.sender import Push, Sender
+from jqmaster.server.sender import Answer, Push, Sender, failure, retry_after_s
 
 QUEUE = "jq.webhooks"
 OWN = "notify"  # the webhook that has the secrets for jobs' own URLs
@@ -50,10 +48,10 @@ class Webhooks(Sender):
     def __init__(
         self, engine: Engine, waiting: Waiting, *, master: str, egress: Egress, meters: Meters | None = None
     ) -> None:
-        super().__init__(engine, MOST, egress, meters or Meters())
+        super().__init__(engine, master, MOST, egress, meters or Meters())
         self._waiting = waiting
-        self._master = master
         self._is_used = False  # the namespace has had notifications
+        self._jobs: list[dict[str, Any]] = []  # that are picked, and not yet on their way
 
     async def take(self, room: int) -> list[Push]:
         """Pick notifications, and wait for them."""
@@ -62,10 +60,12 @@ class Webhooks(Sender):
             if not self._is_used:
                 await self.pause(LOOK_EVERY_S)
                 return []
-        wish = {"worker": self._master, "queues": QUEUE, "count": min(room, BATCH)}
-        reply = await self._waiting.pick(wish, WAIT_S)
-        jobs = [replies.plain_value(packed) for packed in reply[1::2]]
-        hooks = {hook["id"]: hook for hook in await self.engine.webhooks(secrets=True)} if jobs else {}
+        if not self._jobs:
+            wish = {"worker": self.master, "queues": QUEUE, "count": min(room, BATCH)}
+            reply = await self._waiting.pick(wish, WAIT_S)
+            self._jobs = [replies.plain_value(packed) for packed in reply[1::2]]
+        hooks = {hook["id"]: hook for hook in await self.engine.webhooks(secrets=True)} if self._jobs else {}
+        jobs, self._jobs = self._jobs, []
         return [self._push(job, hooks) for job in jobs]
 
     def _push(self, job: Mapping[str, Any], hooks: Mapping[str, Any]) -> Push:
@@ -73,19 +73,19 @@ class Webhooks(Sender):
         webhook = job.get("webhook") or {}
         hook = hooks.get(webhook.get("id", OWN), {})
         url = webhook.get("url") or hook.get("url") or ""
-        problem = "" if url else "there is no such webhook any more"
-        problem = problem if webhook else f"only the engine makes jobs of {QUEUE}"
+        receiver = url.partition("://")[2].partition("/")[0].partition("?")[0].lower()  # the rest may be a secret
         return Push(
-            id=job["id"], token=job["token"], attempt=job["attempt"], worker=self._master, receiver=_host_of(url),
-            url=url, secrets=hook.get("secrets") or [], ids=[job["id"]], headers=_HEADERS,
+            id=job["id"], token=job["token"], attempt=job["attempt"], worker=self.master, receiver=receiver,
+            address=receiver, url=url, secrets=hook.get("secrets") or [], ids=[job["id"]], headers=_HEADERS,
             body=body_of(webhook["event"]) if url else b"", within_s=ANSWER_S,
-            answer=answers.failure(problem, should_retry=False) if problem else None,
         )  # fmt: skip
 
     def held(self, push: Push) -> Answer | None:
         """One receiver has no more of them under way than all others could, and after failures none for a while."""
+        if not push.url:
+            return failure("there is no such webhook", should_retry=False)
         out_s = self.breakers.without().get(push.receiver)
-        if out_s is None and self.breakers.take(push.receiver, push.receiver):
+        if out_s is None and self.breakers.take(push.receiver, push.address):
             return None
         why = f"{push.receiver} has enough of them, or failed often"
         return Answer("held", why, (out_s or 0.0) + random.uniform(*AGAIN_S))
@@ -96,23 +96,19 @@ class Webhooks(Sender):
     async def send(self, push: Push) -> Answer:
         """As `Sender.send`; without an answer it has failed."""
         answer = await super().send(push)
-        return answers.failure(answer.trouble, is_trouble=True) if answer.trouble else answer
-
-    async def give_back(self, push: Push, answer: Answer) -> None:
-        delay_s = random.uniform(*AGAIN_S) if answer.retry_after_s is None else answer.retry_after_s
-        await self.engine.release(self._master, [(push.id, push.token)], delay=delay_s, message=answer.message)
+        return failure(answer.trouble, is_trouble=True) if answer.trouble else answer
 
 
-def answer_of(status: int, retry_after: str | None, attempt: int) -> Answer:
+def answer_of(status: int, after: str | None, attempt: int) -> Answer:
     """What a receiver's answer means."""
     if 200 <= status < 300:
-        return Answer("done", spec={"type": "success"})
+        return Answer("success", spec={"type": "success"})
     if status == 410:
-        return answers.failure("the receiver wants nothing more (410)", should_retry=False)
-    wait_s = answers.retry_after_s(retry_after)
+        return failure("the receiver wants nothing more (410)", should_retry=False)
+    wait_s = retry_after_s(after)
     if wait_s is not None and attempt < MOST_ATTEMPTS:
         return Answer("busy", f"the receiver asks for a pause ({status})", wait_s)
-    return answers.failure(f"the receiver answered {status}", is_trouble=status >= 500)
+    return failure(f"the receiver answered {status}", is_trouble=status >= 500)
 
 
 def body_of(event: Mapping[str, Any]) -> bytes:
@@ -120,8 +116,3 @@ def body_of(event: Mapping[str, Any]) -> bytes:
     ended = datetime.fromtimestamp(event["ended_ms"] / 1000, UTC).isoformat(timespec="milliseconds")
     document = {"type": f"job.{event['status']}", "timestamp": ended.replace("+00:00", "Z"), "data": event}
     return json.dumps(document, ensure_ascii=False).encode()
-
-
-def _host_of(url: str) -> str:
-    """The receiver, without what may be a secret."""
-    return url.partition("://")[2].partition("/")[0].partition("?")[0].lower()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable
 
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.replies import Beat
 from jqmaster.errors import JQError, NotFound
-from jqmaster.worker.slots import Running, Slots
+from jqmaster.worker.slots import Running, Slots, now
 from jqmaster.worker.sources import EngineSource
 from jqmaster.worker.trouble import PASSES, Trouble
 
@@ -50,25 +49,25 @@ class Heartbeats:
     async def run(self) -> None:
         """Beat until cancelled."""
         while True:
-            now, running = time.monotonic(), list(self._slots.running.values())
+            at, running = now(), list(self._slots.running.values())
             noted = [attempt for attempt in running if attempt.notes.has_more]
-            renews = min((attempt.renews for attempt in running), default=now + ALIVE_EVERY_S)
+            renews = min((attempt.renews for attempt in running), default=at + ALIVE_EVERY_S)
             due = 0.0 if noted or self._must_beat else min(renews, self._last + ALIVE_EVERY_S)
             self._next = max(due, self._last + SOONEST_S)
-            if self._next <= now:
-                only_notes = noted and renews > now and not self._must_beat
+            if self._next <= at:
+                only_notes = noted and renews > at and not self._must_beat
                 self._must_beat = False
                 await self._renew(noted if only_notes else running)
                 continue
             self._changed.clear()
             try:
-                async with asyncio.timeout(self._next - now):
+                async with asyncio.timeout(self._next - at):
                     await self._changed.wait()
             except TimeoutError:
                 pass
 
     async def _renew(self, sent: list[Running]) -> None:
-        self._last = time.monotonic()
+        asked = self._last = now()
         if not sent and not self._source.is_registered:
             return
         try:
@@ -84,9 +83,10 @@ class Heartbeats:
             self._trouble.over("renew leases")
             for attempt, answer in zip(sent, beat.answers, strict=True):
                 if isinstance(answer, int):
-                    attempt.leased(answer / 1000)
+                    attempt.leased(answer / 1000, asked)
                 else:
                     self._slots.stop(attempt.job.held, answer)
+            self._slots.changed()
             self._asked(beat.request)
 
     async def _beat(self, sent: list[Running]) -> Beat:
@@ -122,7 +122,7 @@ class Heartbeats:
                 await self._beat(said)
                 return
             except JQError as error:
-                is_over = time.monotonic() > max(attempt.ends for attempt in said)
+                is_over = now() > max(attempt.ends for attempt in said)
                 if is_success or is_over or not isinstance(error, PASSES):
                     ids = ", ".join(attempt.job.id for attempt in said)
                     log.warning("job %s: its last progress is lost: %s", ids, error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections import OrderedDict
 from collections.abc import Sequence
 
@@ -13,7 +14,7 @@ from jqmaster.engine import packform, replies
 from jqmaster.engine.packform import MSGPACK
 from jqmaster.server.signing import Verifier
 from jqmaster.server.sockets import bind_tcp
-from jqmaster.worker.slots import Key
+from jqmaster.worker.slots import Key, now
 from jqmaster.worker.worker import Worker
 
 log = logging.getLogger("jqmaster.worker")
@@ -75,7 +76,8 @@ class PushHost:
         self._seen[job.held] = None
         if len(self._seen) > REMEMBERED:
             self._seen.popitem(last=False)
-        self._worker.start(job)
+        # It may have waited for this process, which stood still. Clocks that differ cost a heartbeat.
+        self._worker.start(job, now() - max(0, time.time() - int(request.headers["webhook-timestamp"])))
         return web.Response(status=202)
 
 

@@ -13,7 +13,7 @@ from jqmaster.errors import JQError, NotFound
 from jqmaster.worker import ending as endings
 from jqmaster.worker.beats import Heartbeats
 from jqmaster.worker.ending import Ending, Outcome, Release
-from jqmaster.worker.slots import Running, Slots
+from jqmaster.worker.slots import Running, Slots, now
 from jqmaster.worker.sources import EngineSource
 from jqmaster.worker.trouble import Trouble
 
@@ -29,7 +29,7 @@ class Reports:
 
     def __init__(
         self, source: EngineSource, slots: Slots, trouble: Trouble, beats: Heartbeats,
-        take: Callable[[list[Job]], None], answered: Callable[[Outcome, str], None],
+        take: Callable[[list[Job], float], None], answered: Callable[[Outcome, str], None],
     ) -> None:  # fmt: skip
         self._source = source
         self._slots = slots
@@ -89,7 +89,7 @@ class Reports:
     async def _finish(self, outcomes: list[Outcome], want: int, *, is_last: bool = False) -> None:
         """Report until it is heard. Repeating is safe: outcomes go by their token, the jobs by the request. What is
         refused becomes a failure; `is_last`: it is one."""
-        say = partial(self._source.finish, outcomes, want, new_request())
+        say, asked = partial(self._source.finish, outcomes, want, new_request()), now()
         try:
             states, jobs = await self._trouble.until_heard("report outcomes", say)
         except JQError as error:
@@ -108,7 +108,7 @@ class Reports:
                     failure = endings.failed(outcome.job, f"the outcome was refused: {error}", retry=False)
                     await self._finish([failure], 0, is_last=True)
         else:
-            self._take(jobs)
+            self._take(jobs, asked)
             for outcome, state in zip(outcomes, states, strict=True):
                 self._answered(outcome, state)
 

@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from jqmaster.engine.replies import Job
 from jqmaster.worker.ending import Ending
@@ -16,6 +17,9 @@ log = logging.getLogger("jqmaster.worker")
 
 Key = tuple[str, str]  # job id, token
 
+now = partial(time.clock_gettime, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+"""The clock of leases. It goes on while the machine sleeps, which Linux' monotonic one does not."""
+
 
 @dataclass(slots=True, eq=False)
 class Running:
@@ -24,12 +28,12 @@ class Running:
     job: Job
     notes: Notebook
     task: asyncio.Task[None] = field(init=False)
-    ends: float = field(init=False)  # when the lease runs out, by our clock
+    ends: float = field(init=False)  # when the lease runs out, by our clock, or later
     renews: float = field(init=False)  # when it is to be renewed
 
-    def leased(self, lease_s: float) -> None:
-        """Its lease is good for so long from now: less and less towards the end of its `max_runtime`."""
-        self.ends = time.monotonic() + lease_s
+    def leased(self, lease_s: float, since: float) -> None:
+        """Its lease is good for so long since it was asked for: less and less towards the end of its `max_runtime`."""
+        self.ends = since + lease_s
         self.renews = self.ends - lease_s * 2 / 3
 
     def stop(self, why: str) -> None:

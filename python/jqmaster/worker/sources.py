@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from jqmaster.cluster.opening import Opened
-from jqmaster.connection.subscriptions import Subscriptions
+from jqmaster.connection.endpoint import Endpoint
+from jqmaster.connection.subscriptions import listened
 from jqmaster.connection.wake import end
 from jqmaster.engine import replies
 from jqmaster.engine.calling import new_request
@@ -28,6 +29,7 @@ log = logging.getLogger("jqmaster.worker")
 
 POLL_S = 30.0
 TAKE_BACK_S = STOP_TIMEOUT_S = 2.5
+QUIET_S = 60.0  # of its channels: heartbeats find dead connections as well
 MOST_REFUSED = 100  # names that a pick can exclude
 
 
@@ -177,14 +179,12 @@ class RedisSource(EngineSource):
         self._opened = Opened(url, namespace, form=form, recreate=recreate)
         super().__init__(self._opened.engine, queues, **more)
         self._waiting = self._opened.waiting()
-        self._subscriptions: list[Subscriptions] = []
         self._renamed = asyncio.Event()
 
     async def listen(self, on_message: Callable[[str], None]) -> None:
         while True:
             self._renamed.clear()
             places = self._opened.channels(f"worker:{self.worker}")
-            self._subscriptions = [subscriptions for subscriptions, _ in places]
             tasks: list[asyncio.Task[Any]] = [asyncio.create_task(hear(*place, on_message)) for place in places]
             tasks.append(asyncio.create_task(self._renamed.wait()))
             try:
@@ -202,7 +202,6 @@ class RedisSource(EngineSource):
 
     async def stop(self) -> None:
         await super().stop()
-        await asyncio.gather(*(subscriptions.stop() for subscriptions in self._subscriptions))
         await self._waiting.stop()
         await self._opened.close()
 
@@ -210,9 +209,8 @@ class RedisSource(EngineSource):
         return replies.picked(await self._waiting.pick(spec, POLL_S)).jobs
 
 
-async def hear(subscriptions: Subscriptions, channel: str, on_message: Callable[[str], None]) -> None:
+async def hear(endpoint: Endpoint, channel: str, on_message: Callable[[str], None]) -> None:
     """Pass on what is said on a worker's channel, "" for a gap, until cancelled."""
-    async with subscriptions.listen(channel) as messages:
-        while True:
-            message = await messages.get()
+    async for message in listened(endpoint, channel, quiet_s=QUIET_S):
+        if message != b"":
             on_message("" if message is None else message.decode(errors="replace"))

@@ -24,7 +24,7 @@ from jqmaster.worker.ending import Ending, Outcome, Release
 from jqmaster.worker.failure import summary
 from jqmaster.worker.notes import JobStopped, Notebook
 from jqmaster.worker.reports import Reports
-from jqmaster.worker.slots import Running, Slots
+from jqmaster.worker.slots import Running, Slots, now
 from jqmaster.worker.sources import EngineSource
 from jqmaster.worker.threads import Threads, end_if_forked
 from jqmaster.worker.trouble import Trouble, lasting
@@ -94,12 +94,13 @@ class Worker:
         """The attempts that run here, the first first. For any thread."""
         return list(self.slots.running.values())
 
-    def take(self, jobs: Iterable[Job]) -> None:
-        """Run jobs that came. One that came too late, or that this worker does not know, is given back unstarted."""
+    def take(self, jobs: Iterable[Job], asked: float) -> None:
+        """Run jobs that came, when they were `asked` for. One that this worker does not know is given back unstarted,
+        and so are all when it stops."""
         takes = self.slots.takes
         for job in jobs:
             if takes and job.name in self.functions:
-                self.start(job)
+                self.start(job, asked)
                 continue
             release = Release(job)
             if job.name not in self.functions:
@@ -109,11 +110,11 @@ class Worker:
                 release = Release(job, 0 if self.source.refuse(job.name) else UNKNOWN_S, message=message)
             self._reports.add(release)
 
-    def start(self, job: Job) -> None:
-        """Run `job`, and report how it ended."""
+    def start(self, job: Job, asked: float) -> None:
+        """Run `job`, and report how it ended. Its lease began when it was `asked` for, or later."""
         loop = asyncio.get_running_loop()
         running = Running(job, Notebook(lambda: loop.call_soon_threadsafe(self._beats.said)))
-        running.leased(job.timeout if job.max_runtime is None else min(job.timeout, job.max_runtime))
+        running.leased(job.timeout if job.max_runtime is None else min(job.timeout, job.max_runtime), asked)
         self.slots.running[job.held] = running
         running.task = loop.create_task(self._attend(running, self.functions[job.name]))
         # Cancelled before it began, it would never take itself off the list.
@@ -142,6 +143,8 @@ class Worker:
     # -- one job ----------------------------------------------------------------------------------
 
     async def _attend(self, running: Running, function: Function) -> None:
+        if running.ends <= now():  # this process stood still, or the pick waited: a heartbeat, which is due, says
+            await self.slots.until(lambda: running.ends > now())
         running.notes.open(running.job)
         with tracing.running(running.job) as attempt:
             ending = await self._ending_of(running, function)
@@ -181,21 +184,23 @@ class Worker:
     # -- getting jobs, and what the worker is told -------------------------------------------------
 
     async def _fetch(self) -> None:
-        failures, slots = 0, self.slots
+        failures, slots, asked = 0, self.slots, None
         while True:
             slots.is_full = True
             await slots.until(lambda: slots.free > 0 and slots.takes)
             slots.is_full = False
+            asked = asked or now()  # what was not answered is asked for again, and its jobs may run since
             self._fetching = asyncio.ensure_future(self.source.fetch(min(slots.free, MOST_AT_ONCE)))
             try:
                 jobs = await self._fetching
             except asyncio.CancelledError:
                 if self._fetching.done() and not self._fetching.cancelled() and not self._fetching.exception():
-                    self.take(self._fetching.result())
+                    self.take(self._fetching.result(), asked)
                 # Only this fetch was cancelled when the worker was asked to be quiet.
                 if (task := asyncio.current_task()) is not None and task.cancelling():
                     raise
                 await self.source.take_back()
+                asked = None
             except JQError as error:
                 if isinstance(error, NotFound) and await self.source.register_again():
                     continue
@@ -203,9 +208,9 @@ class Worker:
                 await asyncio.sleep(backoff_s(failures))
                 failures += 1
             else:
-                failures = 0
                 self.trouble.over("get jobs")
-                self.take(jobs)
+                self.take(jobs, asked)
+                failures, asked = 0, None
 
     def _told(self, message: str) -> None:
         """What came over the worker's channel; "" for a gap."""

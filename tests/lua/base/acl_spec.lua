@@ -8,11 +8,11 @@ local CALLS = { "evalsha", "fcall", "script|load" }
 -- A master, and who else loads, beside that (docs/operating.md).
 local LOADS = { "function|load", "function|delete" }
 local INNER = {
-  "append", "del", "exists", "expire", "get", "hdel", "hexists", "hget", "hgetall", "hkeys", "hlen",
-  "hmget", "hscan", "hset", "hvals", "incr", "llen", "lpop", "lrange", "mget", "mset", "pexpire", "pttl", "rpush",
-  "sadd", "scan", "set", "setrange", "spublish", "srandmember", "srem", "sscan", "time", "type", "unlink",
+  "append", "del", "exists", "expire", "get", "getrange", "hdel", "hexists", "hget", "hgetall", "hkeys", "hlen",
+  "hmget", "hscan", "hset", "hvals", "incr", "mget", "mset", "pexpire", "pttl",
+  "sadd", "scan", "set", "setrange", "spublish", "srandmember", "srem", "sscan", "strlen", "time", "type", "unlink",
   "xadd", "zadd", "zcard", "zcount", "zmscore", "zpopmin", "zrange", "zrangebylex", "zrangebyscore", "zrank",
-  "zrem", "zremrangebyscore", "zscore",
+  "zrem", "zremrangebyscore", "zscan", "zscore",
 }
 -- Blocking for work, and listening to the ends of watched jobs.
 local WAITING = { "bzpopmin", "ssubscribe", "sunsubscribe" }

@@ -6,8 +6,7 @@ describe("constrain", function()
 
   describe("answers with a document", function()
     it("of everything at once, as given", function()
-      local spec = { id = "c", by = { "argument.x", "queue" }, concurrency = 1, rate = { limit = 2, period = 3 },
-        cost = "argument.n" }
+      local spec = { id = "c", by = { "argument.x", "queue" }, concurrency = 1, rate = { limit = 2, period = 3 } }
       local document = jq:constrain(spec, { name = "a" })
       spec.match, spec.keys = { name = "a" }, 0
       assert.are.same(spec, document)

@@ -48,7 +48,7 @@ describe("unconstrain", function()
       jq:constrain({ id = "c", by = "argument.v", concurrency = 1,
         rate = { limit = 50, period = 10 } }, { name = "a" })
       jq:constrain({ id = "d", concurrency = 30 }, { tags = "x" })
-      jq:constrain({ id = "e", rate = { limit = 500, period = 10 }, cost = 2 }, { queue = "a" })
+      jq:constrain({ id = "e", rate = { limit = 250, period = 10 } }, { queue = "a" })
     end
 
     live(1)

@@ -52,25 +52,4 @@ describe("a path #once", function()
       end
     end)
   end)
-
-  it("leads to an amount, if that is a number from 0 on", function()
-    local function amount(bytes)
-      return (jobpath.amount((parse("argument.a", "cost")), { argument = "\129\161a" .. bytes }))
-    end
-    for _, scalar in ipairs(atoms.scalars) do
-      local number = scalar.family == "number" and tonumber(scalar.text:sub(2))
-      for _, form in ipairs(scalar.forms) do
-        assert.are.equal(number and number >= 0 and number < math.huge and number or nil, amount(form))
-      end
-    end
-    for _, other in ipairs(atoms.others) do
-      assert.is_nil(amount(other))
-    end
-    assert.is_nil(jobpath.amount((parse("argument.b", "cost")), { argument = "\129\161a\1" }))
-    assert.is_nil(jobpath.amount((parse("argument.a", "cost")), { argument = "\129\161a\1\1" }))
-    assert.are.equal(7, jobpath.amount("argument", { argument = "\7" }))
-    assert.are.equal(7, jobpath.amount("priority", { priority = 7 }))
-    assert.is_nil(jobpath.amount("priority", { priority = -7 }))
-    assert.is_nil(jobpath.amount("name", { name = "7" }))
-  end)
 end)

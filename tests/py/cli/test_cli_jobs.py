@@ -122,7 +122,7 @@ def test_why_a_job_waits(cli_: Cli) -> None:
     assert cli_.ok("why", second, "--json").document["paused"] is True
 
 
-def test_why_tells_holds_costs_and_rates_apart() -> None:
+def test_why_tells_holds_and_rates_apart() -> None:
     from jqmaster.cli.why import reasons
 
     def said(job: dict[str, object] | None = None, **entry: object) -> list[str]:
@@ -134,8 +134,6 @@ def test_why_tells_holds_costs_and_rates_apart() -> None:
     full, *_ = said(concurrency=4, running=4)
     assert full == "limit c has no room: 4 of 4 run"
     rate = {"limit": 1000, "period": 1}
-    dear, *_ = said(rate=rate, starts=900.0, cost=900, running=0, opens_ms=1_002_000)
-    assert dear == "limit c has no room: 900 of 1,000 used in 1 s, this job needs 900; it opens in 2 s"
     told = {"ahead": 129, "start_ms": 1_002_000, "waiting": 1, "name": "mail", "unknown": True}
     assert said(told, rate=rate, starts=1000, running=0, opens_ms=1_002_000) == [
         "limit c has no room: 1,000 of 1,000 used in 1 s; it opens in 2 s",
@@ -151,9 +149,9 @@ def test_failures_and_what_can_be_done_with_them(cli_: Cli) -> None:
     for _ in ids:
         work(cli_, "a", fails="Boom: bad luck", group="aiosmtplib.Boom")
     [_, row] = cli_.ok("failures").out.splitlines()
-    assert row.split()[:3] == ["aiosmtplib.Boom", "3", "▁▁▁▁▁▁▁▁▁▁▁█"] and "bad luck" in row
+    assert row.split()[:2] == ["aiosmtplib.Boom", "3"] and "bad luck" in row
     told = cli_.ok("failures", "aiosmtplib.Boom").out
-    assert re.search(r"names +a 3\n", told) and ids[-1] in told
+    assert re.search(r"name +a\n", told) and ids[-1] in told
 
     group = ("--group", "aiosmtplib.Boom")
     assert cli_.ok("retry", *group, "--dry-run").out == "3 jobs fit: 3 error\n"

@@ -98,8 +98,8 @@ async def resources() -> AsyncIterator[dict[str, int]]:
 
 
 jq.repeat("weekly", add.job(1), cron="0 8 * * mon", catch_up=False)
-jq.schedule(add, every=5, kwargs={"a": 1})
-jq.schedule(add, evry=5)  # wrong: call-overload
+jq.schedule(every=5, kwargs={"a": 1})(add)
+jq.schedule(evry=5)  # wrong: call-arg
 jq.middleware(lambda job: None)  # wrong: type-var
 add.enqueue("x")  # wrong: arg-type
 add.enqueue()  # wrong: call-arg

@@ -110,7 +110,6 @@ WRONG: list[tuple[str, Callable[[JQ, Any], object], type[Exception]]] = [
     ("did you mean concurrency?", lambda jq, f: jq.limit(f, concurency=1), TypeError),
     ("give the limit an id", lambda jq, f: jq.limit({"name": "mail"}, concurrency=1), TypeError),
     ("goes above @jq.job", lambda jq, f: jq.limit(lambda: None, concurrency=1), TypeError),
-    ("a map of conditions", lambda jq, f: jq.limit("mail", id="x", concurrency=1), TypeError),
     ("a limit mail already", lambda jq, f: [jq.limit(f, concurrency=1) for _ in range(2)], ValueError),
 ]  # fmt: skip
 
@@ -142,10 +141,10 @@ async def test_workers_bring_their_schedules(jq: JQ, caplog: pytest.LogCaptureFi
     assert nightly["argument"] == {"what": "all"}
     await jq.aoperations.unschedule("nightly")
     with pytest.raises(ValueError, match="there is a schedule nightly already"):
-        jq.schedule(clean, id="nightly", every=1)
+        jq.schedule(id="nightly", every=1)(clean)
     with pytest.raises(TypeError):
-        jq.schedule(lambda: None, every=1)  # type: ignore[type-var]
-    jq.schedule(clean, id="wrong", cron="0 24 * * *")
+        jq.schedule(every=1)(lambda: None)  # type: ignore[type-var]
+    jq.schedule(id="wrong", cron="0 24 * * *")(clean)
     with pytest.raises(ValueError, match='schedule wrong: INVALID cron: hour "24" is not understood'):
         await jq.aburst()
 

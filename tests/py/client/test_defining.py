@@ -98,7 +98,7 @@ def test_a_wrong_option_is_refused_where_it_stands(
     places: list[tuple[Callable[[], Any], str]] = [
         (lambda: jq.job(name="other", **given)(say), "job other: "), (lambda: task.options(**given), "job mail: "),
         (lambda: jq.task("far", **given), "job far: "), (lambda: jq.new_job("far", 1, **given), "job far: "),
-        (lambda: jq.schedule(every=5, options=given)(task), "schedule mail: job mail: "), (lambda: JQ(**given), ""),
+        (lambda: jq.schedule(every=5, options=given)(task), "job mail: "), (lambda: JQ(**given), ""),
     ]  # fmt: skip
     for place, name in places:
         with pytest.raises(kind, match=f"^{name}{about}{message}"):
@@ -124,7 +124,7 @@ def test_a_schedule_that_cannot_be_is_refused_where_it_stands(when: Any, kind: t
     jq = JQ()
     task = jq.job(name="mail")(say)
     given = {"args": ("a",), **when} if "args" not in when and "kwargs" not in when and message != "missing a" else when
-    with pytest.raises(kind, match=f"^schedule mail: .*{message}"):
+    with pytest.raises(kind, match=message):
         jq.schedule(**given)(task)
     assert not jq.recurring
 

@@ -14,7 +14,7 @@ import pydantic
 import pytest
 
 import typed_values
-from jqmaster import JQ, FollowUp, JobError, MessagePack, Move, ResumeAfter, current_job
+from jqmaster import JQ, FollowUp, JobError, Move, ResumeAfter, current_job
 from typed_values import ACME, DAY, HOOK, ID, ORDER, VALUES, Account, Customer, Express, Hook, Order, Size
 
 if TYPE_CHECKING:
@@ -79,9 +79,6 @@ def test_an_annotation_that_cannot_be_honoured_is_refused(hint: Any, reason: str
         function.__annotations__[place] = hint
         with pytest.raises(TypeError, match=f"^job save: .*{reason}"):
             JQ().job(name="save")(function)
-        if reason != "no expression":
-            # Who packs more may know what to do with it.
-            JQ(serializer=MessagePack(default=repr)).job(name="save")(function)
 
 
 def test_what_is_not_as_annotated_is_refused_where_it_is_given(jq: JQ) -> None:
@@ -197,8 +194,6 @@ def test_names_that_are_known_later(jq: JQ) -> None:
     builds.enqueue(Unfinished(part=Part(day=DAY)))
     with pytest.raises(ValueError, match=r"job unseen: name 'Unseen' is not defined; have its module know it"):
         jq.worker()
-    other = JQ(jq.url, namespace=jq.namespace, serializer=MessagePack(default=repr))  # which may know what it is
-    assert other.job(unseen.function).enqueue(1).created
     del jq.tasks["unseen"]
     jq.burst()
     assert got == [DAY, DAY]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from typing import Any
 
 import pytest
 
+from jqmaster import JQ
 from jqmaster.cluster.cluster import Cluster
 from jqmaster.cluster.names import home_of, number_of
 from jqmaster.engine.calling import pack
 from jqmaster.errors import Conflict, Invalid, NotFound
+from topologies import Cluster as RedisCluster
 
 NIL = b"\xc0"
 
@@ -132,6 +135,19 @@ async def test_the_next_job_comes_with_the_report_and_all_partitions_have_their_
         seen.append(number_of(job.id, 6))
     assert len(seen) == len(ids)
     assert set(seen[:6]) == set(range(6))  # each was looked at before one had a second turn
+
+
+async def test_plain_calls_pick_as_well(nodes: RedisCluster, name: str) -> None:
+    def work() -> None:
+        jq = JQ(nodes.url, namespace=name)
+        ids = {jq.enqueue("a").id for _ in range(5)}
+        [job] = jq.call("pick", worker="w", queues="a").jobs
+        outcomes = [({"id": job.id, "token": job.token, "type": "success"}, NIL)]
+        finished = jq.call("finish", worker="w", outcomes=outcomes, pick={"queues": "a"})
+        assert {job.id, finished.picked.jobs[0].id} < ids
+        jq.close()
+
+    await asyncio.to_thread(work)
 
 
 async def test_what_follows_a_job_is_where_it_was(jq: Cluster) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from jqmaster.cluster.cluster import Cluster
-from jqmaster.cluster.merging import statistics
 from jqmaster.cluster.names import home_of
 from jqmaster.engine.calling import pack
 from jqmaster.errors import Invalid, NotFound, Unavailable
@@ -204,22 +203,6 @@ async def test_tags_and_failures_and_counts_add_up(jq: Cluster) -> None:
     [series] = (await jq.stats("day", series=True)).documents
     assert (series["queue"], series["enqueued"]) == ("a", 30)
     assert "histogram" not in (await jq.stats("day", brief=True))[-1]["run"]
-
-
-async def test_statistics_of_partitions_are_those_of_one_namespace(jq: Cluster) -> None:
-    """Percentiles come of the sum of histograms as the script makes them."""
-    for _ in range(30):
-        await add(jq, {})
-    for job in [job for _ in range(30) for job in (await jq.pick("w", "a", 1)).jobs]:
-        await jq.finish("w", [({"id": job.id, "token": job.token, "type": "success"}, NIL)])
-    each_day = [day for engine in jq.engines for day in await engine.stats("day")]
-    assert len(each_day) > 2
-    for one in each_day:
-        merged = statistics([one, one])["run"]
-        assert {name: merged[name] for name in ("p50", "p90", "p99", "min", "max")} == {
-            name: one["run"][name] for name in ("p50", "p90", "p99", "min", "max")
-        }
-        assert merged["count"] == 2 * one["run"]["count"]
 
 
 async def test_the_trail_tells_once_what_is_set_everywhere(jq: Cluster) -> None:

@@ -11,7 +11,6 @@ from redis.asyncio import Redis
 
 from failovers import NAMESPACE, SOON_S, Client
 from jqmaster import JQ
-from jqmaster.connection.subscriptions import Subscriptions
 from jqmaster.connection.wake import Channel
 from jqmaster.engine.engine import connect
 from jqmaster.errors import Unavailable
@@ -73,25 +72,6 @@ async def test_links_that_fell_silent_are_found_out(fresh_server: RedisServer, s
             proxy.heal()
 
         await client.goes_on(cut, 5)
-
-
-async def test_a_dead_link_is_found_out_though_somebody_sends_on_it(fresh_server: RedisServer) -> None:
-    async with Proxy(fresh_server) as proxy:
-        redis = connect(proxy.url)
-        subscriptions = Subscriptions(redis)
-        async with subscriptions.listen(f"{NAMESPACE}:job:a") as messages:
-            assert await messages.get() is None
-            proxy.silence()
-            proxy.heal()
-            heard = asyncio.create_task(messages.get())  # the gap: there is a new line
-            for number in range(200):
-                async with subscriptions.listen(f"{NAMESPACE}:job:b{number}"):
-                    await asyncio.sleep(0.1)
-                if heard.done():
-                    break
-            assert heard.done() and heard.result() is None
-        await subscriptions.stop()
-        await redis.aclose()
 
 
 async def test_no_end_is_denied_while_redis_cannot_be_heard(fresh_server: RedisServer) -> None:

@@ -58,7 +58,9 @@ def test_what_a_url_names(url: str, target: RedisUrl) -> None:
         ("redis://:pass/secret@host:1/0", "percent-encoded"),
         ("redis+cluster://u:secret/x@a:1,b", "percent-encoded"),
         ("redis+cluster://host?nonsense=1", "nonsense"),
-        ("redis+sentinel://host/jobs?sentinel_port=1", "sentinel_password"),
+        ("redis+sentinel://host/jobs?sentinel_port=1", "sentinel_port"),
+        ("redis://localhost:abc", "'localhost:abc': expected host or host:port"),
+        ("rediss://host?ssl_ca_certs=/no/such/ca.pem", "/no/such/ca.pem: .*No such file"),
     ],
 )
 def test_a_wrong_url_is_refused(url: str, says: str) -> None:

@@ -1,18 +1,23 @@
-"""Messages on shard channels: one connection for all who listen, gaps told, nothing left behind."""
+"""Messages on a shard channel: gaps are told, nothing is left behind."""
 
 from __future__ import annotations
 
 import asyncio
-import random
-from collections.abc import AsyncIterator
+import contextlib
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
 
 import pytest
 from redis.asyncio import Redis
 
-from jqmaster.connection.subscriptions import MOST_WAITING, Messages, Subscriptions
+from jqmaster.connection.endpoint import endpoint_of
+from jqmaster.connection.subscriptions import listened
 from jqmaster.engine.engine import connect
 from parts import eventually
 from servers import RedisServer
+from topologies import Proxy
+
+CHANNEL = "{t}:a"
 
 
 @pytest.fixture
@@ -22,89 +27,58 @@ async def redis(fresh_server: RedisServer) -> AsyncIterator[Redis]:
 
 
 @pytest.fixture
-async def subscriptions(redis: Redis) -> AsyncIterator[Subscriptions]:
-    subscriptions = Subscriptions(redis)
-    yield subscriptions
-    await subscriptions.stop()
+async def messages(redis: Redis) -> AsyncIterator[AsyncGenerator[bytes | None]]:
+    async with contextlib.aclosing(listened(endpoint_of(redis), CHANNEL)) as messages:
+        assert await anext(messages) is None
+        yield messages
 
 
-async def shard_clients(redis: Redis) -> list[str]:
-    clients = (await redis.execute_command("CLIENT", "LIST", "TYPE", "pubsub")) or b""
-    text = clients.decode() if isinstance(clients, bytes) else str(clients)
-    return [line for line in text.splitlines() if line]
+async def say(redis: Redis, text: str) -> int:
+    """How many hear it."""
+    return int(await redis.execute_command("SPUBLISH", CHANNEL, text))
 
 
-async def test_the_first_message_is_a_gap(redis: Redis, subscriptions: Subscriptions) -> None:
-    async with subscriptions.listen("{t}:a") as messages:
-        assert await messages.get() is None
-        await redis.execute_command("SPUBLISH", "{t}:a", "one")
-        assert await messages.get() == b"one"
+async def test_the_first_message_is_a_gap(redis: Redis, messages: AsyncGenerator[bytes | None]) -> None:
+    await say(redis, "one")
+    assert await anext(messages) == b"one"
+    await messages.aclose()
+    await eventually(lambda: _unheard(redis))
 
 
-async def word(messages: Messages) -> bytes:
-    """The next message that is no gap."""
-    while (message := await messages.get()) is None:
-        pass
-    return message
+async def _unheard(redis: Redis) -> bool:
+    return await say(redis, "x") == 0
 
 
-async def test_the_connection_goes_with_the_last_listener(redis: Redis, subscriptions: Subscriptions) -> None:
-    async with subscriptions.listen("{t}:a") as messages:
-        await messages.get()
-    await eventually(lambda: _gone(redis))
+async def test_a_lost_connection_is_a_gap_and_comes_back(redis: Redis, messages: AsyncGenerator[bytes | None]) -> None:
+    for _ in range(3):
+        await redis.execute_command("CLIENT", "KILL", "TYPE", "pubsub")
+        assert await anext(messages) == b""
+        assert await anext(messages) is None
+    await say(redis, "one")
+    assert await anext(messages) == b"one"
 
 
-async def _gone(redis: Redis) -> bool:
-    return not await shard_clients(redis)
+async def test_silence_is_no_loss_and_has_the_listener_look(redis: Redis) -> None:
+    async with contextlib.aclosing(listened(endpoint_of(redis), CHANNEL, quiet_s=0.05)) as messages:
+        assert [await anext(messages) for _ in range(5)] == [None] * 5
+        await say(redis, "one")
+        assert await anext(messages) == b"one"
 
 
-async def test_a_lost_connection_is_a_gap_and_comes_back(redis: Redis, subscriptions: Subscriptions) -> None:
-    async with subscriptions.listen("{t}:a") as messages:
-        for _ in range(3):
-            assert await messages.get() is None
-            await redis.execute_command("CLIENT", "KILL", "TYPE", "pubsub")
-        assert await messages.get() is None
-        await redis.execute_command("SPUBLISH", "{t}:a", "one")
-        assert await word(messages) == b"one"
+async def test_a_connection_that_fell_silent_is_left(fresh_server: RedisServer) -> None:
+    async with Proxy(fresh_server) as proxy, connect(proxy.url) as redis, asyncio.timeout(20):
+        messages = listened(endpoint_of(redis), CHANNEL, quiet_s=0.1)
+        assert await anext(messages) is None
+        proxy.silence()
+        proxy.heal()
+        while await anext(messages) is None:
+            pass
+        assert await anext(messages) is None
+        await messages.aclose()
 
 
-async def test_silence_is_no_loss_also_for_who_may_not_ping(
-    redis: Redis, fresh_server: RedisServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("jqmaster.connection.subscriptions.PING_EVERY_S", 0.05)
-    await redis.execute_command("ACL", "SETUSER", "deaf", "on", ">secret", "~*", "&*", "+@all", "-ping")
-    for user in ("", "deaf:secret@"):
-        async with connect(f"unix://{user}{fresh_server.socket}") as client:
-            subscriptions = Subscriptions(client)
-            async with subscriptions.listen("{t}:a") as messages:
-                assert await messages.get() is None
-                await asyncio.sleep(0.5)
-                await redis.execute_command("SPUBLISH", "{t}:a", "one")
-                assert await messages.get() == b"one"
-            await subscriptions.stop()
-
-
-async def test_who_is_far_behind_gets_a_gap(redis: Redis, subscriptions: Subscriptions) -> None:
-    async with subscriptions.listen("{t}:a") as messages:
-        assert await messages.get() is None
-        for number in range(MOST_WAITING + 5):
-            await redis.execute_command("SPUBLISH", "{t}:a", str(number))
-        await eventually(lambda: list(messages._waiting._queue)[-1:] == [str(MOST_WAITING + 4).encode()])
-        assert await messages.get() is None
-
-
-async def test_listeners_come_and_go(redis: Redis, subscriptions: Subscriptions) -> None:
-    rolls = random.Random(7)
-
-    async def come_and_go(number: int) -> None:
-        for _ in range(20):
-            channel = f"{{t}}:{rolls.randrange(3)}"
-            async with subscriptions.listen(channel) as messages:
-                own = f"{number}".encode()
-                while (message := await messages.get()) != own:
-                    if message is None:
-                        await redis.execute_command("SPUBLISH", channel, own)
-
-    await asyncio.gather(*(come_and_go(number) for number in range(20)))
-    await eventually(lambda: _gone(redis))
-    assert subscriptions._listeners == {}
+async def test_it_ends_in_time(redis: Redis) -> None:
+    until = time.monotonic() + 0.5
+    heard = [message async for message in listened(endpoint_of(redis), CHANNEL, until)]
+    assert heard and heard[0] is None
+    assert until <= time.monotonic() < until + 5

@@ -3,73 +3,77 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
-from jqmaster.connection.together import Together
-from jqmaster.errors import Invalid, JQError, NotFound, Unavailable
+from jqmaster.connection.together import MAX_BYTES, Together
+from jqmaster.errors import Invalid, Unavailable
 
 
 class Asked:
-    """Doubles numbers; knows no 13, refuses calls with -1, and is away for 999."""
+    """Answers each pair of arguments with the same in capitals; refuses calls with "bad", and is away for "away"."""
 
     def __init__(self) -> None:
-        self.calls: list[list[int]] = []
+        self.calls: list[list[bytes]] = []
         self.came = asyncio.Event()
         self.goes_on = asyncio.Event()
         self.goes_on.set()
 
-    async def __call__(self, keys: Sequence[int]) -> list[int | JQError]:
-        self.calls.append(list(keys))
+    async def raw(self, operation: str, *arguments: bytes) -> list[bytes]:
+        assert operation == "enqueue"
+        self.calls.append(list(arguments[::2]))
         self.came.set()
         await asyncio.sleep(0)
         await self.goes_on.wait()
-        if -1 in keys:
-            raise Invalid("negative")
-        if 999 in keys:
+        if b"bad" in arguments:
+            raise Invalid("bad")
+        if b"away" in arguments:
             raise Unavailable("away")
-        return [NotFound("13") if key == 13 else 2 * key for key in keys]
+        return [argument.upper() for argument in arguments]
+
+
+async def ask(asked: Asked, *names: bytes) -> list[Any]:
+    together = Together(asked, "enqueue")
+    return await asyncio.gather(*(together.get(name, b"x") for name in names), return_exceptions=True)
 
 
 async def test_what_comes_while_a_call_is_under_way_goes_with_the_next() -> None:
     asked = Asked()
-    together = Together(asked)
-    keys = range(1000, 1300)
-    assert await asyncio.gather(*map(together.get, keys)) == [2 * key for key in keys]
-    assert [len(keys) for keys in asked.calls] == [1, 200, 99]
-    assert await together.get(7) == 14
+    names = [b"n%d" % number for number in range(150)]
+    assert await ask(asked, *names) == [[name.upper(), b"X"] for name in names]
+    assert [len(call) for call in asked.calls] == [1, 100, 49]
+
+
+async def test_a_call_is_small_in_bytes() -> None:
+    asked = Asked()
+    await ask(asked, b"first", *[b"l" * (MAX_BYTES // 3)] * 4)
+    assert [len(call) for call in asked.calls] == [1, 2, 2]
 
 
 async def test_a_refusal_concerns_one() -> None:
-    asked = Asked()
-    together = Together(asked)
-    answers = await asyncio.gather(*map(together.get, (1, 13, -1, 2)), return_exceptions=True)
-    assert (answers[0], answers[3]) == (2, 4)
-    assert isinstance(answers[1], NotFound) and isinstance(answers[2], Invalid)
+    answers = await ask(Asked(), b"a", b"b", b"bad", b"c")
+    assert [answers[0], answers[1], answers[3]] == [[b"A", b"X"], [b"B", b"X"], [b"C", b"X"]]
+    assert isinstance(answers[2], Invalid)
 
 
 async def test_when_the_other_side_is_away_nobody_asks_again() -> None:
     asked = Asked()
-    together = Together(asked)
-    answers = await asyncio.gather(*map(together.get, (1, 2, 999)), return_exceptions=True)
-    assert answers[0] == 2 and [type(answer) for answer in answers[1:]] == [Unavailable, Unavailable]
+    answers = await ask(asked, b"a", b"b", b"away")
+    assert answers[0] == [b"A", b"X"] and [type(answer) for answer in answers[1:]] == [Unavailable, Unavailable]
     assert len(asked.calls) == 2
 
 
 async def test_who_gives_up_is_not_asked_for() -> None:
     asked = Asked()
     asked.goes_on.clear()
-    together = Together(asked)
-    tasks = [asyncio.create_task(together.get(key)) for key in (1, 2, 3)]
+    together = Together(asked, "enqueue")
+    first, second, third = (asyncio.create_task(together.get(name, b"x")) for name in (b"1", b"2", b"3"))
     await asked.came.wait()
-    late = [asyncio.create_task(together.get(key)) for key in (4, 5)]
-    await asyncio.sleep(0)
-    tasks[1].cancel()
-    late[0].cancel()
+    second.cancel()
     await asyncio.sleep(0)
     asked.goes_on.set()
-    assert [await tasks[0], await tasks[2], await late[1]] == [2, 6, 10]
-    assert asked.calls == [[1], [3, 5]]
+    assert [(await first)[0], (await third)[0]] == [b"1", b"3"]
     with pytest.raises(asyncio.CancelledError):
-        await late[0]
+        await second
+    assert asked.calls == [[b"1"], [b"3"]]

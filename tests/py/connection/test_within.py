@@ -1,61 +1,59 @@
-"""`plainly.within` in a loop: as `asyncio.timeout`, for a fraction of what that takes."""
+"""`plainly.within`: what its connections wait for in a loop ends in time."""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
 
 import pytest
 
 from jqmaster.connection.plainly import within
+from jqmaster.connection.stream import Stream, opened
 
 
-async def test_what_takes_too_long_ends_whatever_else_is_under_way() -> None:
-    async def takes(seconds: float) -> float:
-        began = time.monotonic()
-        with pytest.raises(TimeoutError):
-            async with within(seconds):
-                await asyncio.sleep(60)
-        return time.monotonic() - began
+@pytest.fixture
+async def silent() -> AsyncIterator[Stream]:
+    """A connection to somebody who says nothing, and does not read."""
+    over = asyncio.Event()
 
-    wanted = [20, 0.2, 0.4, 0.1]
-    tasks = [asyncio.create_task(takes(seconds)) for seconds in wanted]
-    for task, seconds in zip(tasks[1:], wanted[1:], strict=True):
-        assert seconds - 0.05 <= await task < seconds + 10
-    assert not tasks[0].done()
-    tasks[0].cancel()
+    async def nothing(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await over.wait()
+        writer.close()
+
+    server = await asyncio.start_server(nothing, "127.0.0.1", 0, limit=1)
+    stream = await opened(server.sockets[0].getsockname()[:2])
+    yield stream
+    stream.close()
+    over.set()
+    server.close()
 
 
-async def test_what_is_in_time_goes_on_undisturbed() -> None:
+@pytest.mark.parametrize(("outer_s", "inner_s"), [(0.2, 20), (20, 0.2)])
+@pytest.mark.parametrize("size", [1, 10_000_000])
+async def test_the_narrowest_one_ends_it(silent: Stream, outer_s: float, inner_s: float, size: int) -> None:
+    began = time.monotonic()
+    with pytest.raises(TimeoutError):
+        async with within(outer_s), within(inner_s):
+            await silent.send(b"x" * size)
+            await silent.receive()
+    assert 0.15 < time.monotonic() - began < 10
+
+
+async def test_what_comes_after_it_is_not_bounded(silent: Stream) -> None:
     async with within(0.05):
-        await asyncio.sleep(0)
-    await asyncio.sleep(0.2)
+        assert await silent.receive(0.001) is None
+    await asyncio.sleep(0.1)
+    assert await silent.receive(0.001) is None
 
 
-async def test_who_is_cancelled_by_others_is_cancelled() -> None:
+async def test_who_is_cancelled_by_others_is_cancelled(silent: Stream) -> None:
     async def waits() -> None:
         async with within(20):
-            await asyncio.sleep(60)
+            await silent.receive()
 
     task = asyncio.create_task(waits())
     await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-
-
-async def test_the_inner_one_of_two_is_told_apart() -> None:
-    async with within(20):
-        with pytest.raises(TimeoutError):
-            async with within(0.05):
-                await asyncio.sleep(60)
-        await asyncio.sleep(0)
-    with pytest.raises(TimeoutError):
-        async with within(0.05), within(20):
-            await asyncio.sleep(60)
-
-
-def test_each_loop_has_its_own() -> None:
-    for _ in range(2):
-        asyncio.run(test_what_is_in_time_goes_on_undisturbed())
-        asyncio.run(test_the_inner_one_of_two_is_told_apart())

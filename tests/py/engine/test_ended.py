@@ -104,6 +104,7 @@ async def test_an_end_while_redis_was_away_is_found() -> None:
 
 async def test_who_heard_nothing_looks_at_the_end_of_his_time(engine: Engine, ended: Ended) -> None:
     wait = await waiting(ended, await enqueue(engine), timeout_s=0.7)
-    ended._tasks["listen"].cancel()
+    assert ended._listener is not None
+    ended._listener.cancel()
     await finish(engine)
     assert await asyncio.wait_for(wait, LONG_S) == "done"

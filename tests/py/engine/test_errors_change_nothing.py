@@ -68,7 +68,7 @@ SCRIPTS = sorted({case.script for case in CASES})
 VALID = {
     **{target.script: target.wrap(encode(target.base)) for target in reversed(TARGETS) if not target.is_nested},
     **{name: [WAITING] for name, one in operations().items() if one.positions in (("id",), ("ids...",))},
-    **{"setup": [], "import": [encode(["key", "seq", "string", 0, 0, ["1"]])]},
+    **{"setup": [], "import": [encode(["key", "seq", "string", 0, ["1"]])]},
 }
 
 

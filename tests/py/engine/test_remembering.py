@@ -49,7 +49,6 @@ class Life:
         """Another server has the data, or another process."""
         self.driver.attach(server.socket)
         self.driver.model.trace.listened, self.driver.model.trace.listened_workers = set(), set()
-        self.driver.model.arrival.take_over()
 
 
 @pytest.fixture(params=range(2))
@@ -72,7 +71,6 @@ class TestOneServer:
             server.start()
             life.moves_to(server)
             if persistence == "rdb":
-                known[0].arrival.take_over()
                 life.is_back(known)
             life.goes_on()
 

@@ -65,20 +65,6 @@ class TestMoreThanAHundredDueAtOnce:
         came, calls = pick_until_all_is_done(driver, queues)
         assert came == MANY and calls > 2
 
-    def test_leases_that_nobody_could_renew(self, driver, queues):
-        """More than one call excuses: all run on, and end when the time they got is over."""
-        enqueue(driver, MANY, retry_base=0, timeout=100)
-        pick(driver)
-        for _ in range(7):
-            advance(driver, 10)
-            driver.run(["tick", {}, 0])
-        advance(driver, 200)
-        assert pick_until_all_is_done(driver, queues)[0] == 0
-        assert {job.status for job in driver.model.jobs.values()} == {"running"}
-        assert {job.excused_ms for job in driver.model.jobs.values()} != {None}
-        advance(driver, 30)
-        assert pick_until_all_is_done(driver, queues)[0] == MANY
-
     def test_jobs_of_a_dead_worker(self, driver, queues):
         driver.run(["register", {"name": "w", "queues": "*"}, "dead"])
         enqueue(driver, MANY, retry_base=0, timeout=1000)

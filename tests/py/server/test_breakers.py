@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
+import os
+import resource
 import time
 from typing import Any
 
@@ -14,7 +17,7 @@ from jqmaster.engine.engine import Engine
 from jqmaster.server import breakers
 from jqmaster.server.breakers import FAILURES, Breakers
 from jqmaster.server.meters import Meters
-from parts import ACCEPTED, LONG_S, dispatching, enqueue, eventually, hang, until, worker
+from parts import ACCEPTED, LONG_S, REFUSED, came_to, dispatching, enqueue, eventually, hang, until, worker
 
 
 async def test_a_worker_that_hangs_leaves_room_for_the_others(engine: Engine) -> None:
@@ -46,7 +49,7 @@ async def test_one_that_fails_is_left_alone_and_tried_again(engine: Engine, capl
         alive = asyncio.create_task(keep_alive())
         jobs = [await enqueue(engine, max_retry=0) for _ in range(10)]
         await eventually(lambda: f"circuit open for 2 s: worker {stub.id}" in caplog.text)
-        assert "401" in dispatch.meters.breakers[stub.id]
+        assert "(401)" in caplog.text and stub.id in dispatch.meters.breakers
         status = 202
         for job in jobs:
             await until(engine, job, "running")
@@ -55,6 +58,22 @@ async def test_one_that_fails_is_left_alone_and_tried_again(engine: Engine, capl
         alive.cancel()
     pauses = [later - time for time, later in itertools.pairwise(times)]
     assert pauses[[pause > 0.5 for pause in pauses].index(True)] > 0.9 and max(pauses) > 1.9
+
+
+async def test_a_server_without_files_to_open_takes_no_worker_for_ill(engine: Engine) -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    async with worker(engine, ACCEPTED) as stub, dispatching(engine) as dispatch:
+        with contextlib.ExitStack() as stack:
+            stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, resource.getrlimit(resource.RLIMIT_NOFILE))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))) + 10, most))
+            with contextlib.suppress(OSError):
+                while True:
+                    stack.callback(os.close, os.dup(0))
+            job = await enqueue(engine, max_retry=0)
+            await eventually(lambda: came_to(dispatch, "held"))
+        await stub.delivered()
+        await until(engine, job, "running")
+        assert not dispatch.meters.breakers and came_to(dispatch, *REFUSED) == 0
 
 
 # -- pieces ---------------------------------------------------------------------------------------
@@ -77,22 +96,26 @@ async def test_pauses_grow_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> Non
     for _ in range(12):
         await failed(of, 1)
         assert list(of.without()) == ["w"]
-        pauses.append(of._known["w"].pause_s)
+        pauses.append(round(of.without()["w"]))
         now += pauses[-1]
         assert not of.without()
     assert pauses == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]
 
 
 async def test_a_trial_is_one_job_and_what_was_under_way_before_decides_nothing() -> None:
-    of = Breakers(100, Meters(), lambda: None)
+    meters = Meters()
+    of = Breakers(100, meters, lambda: None)
     for _ in range(20):
         of.take("w", "http://w")
     for _ in range(20):
         of.done("w", "boom")
-    assert of._known["w"].pause_s == 1  # not twenty times as long
+    assert 0 < of.without()["w"] <= 1  # not twenty times as long
     assert of.take("w", "http://w") and not of.take("w", "http://w")
+    of.done("w", None)  # a stop has ended it
+    assert meters.breakers == {"w"}
+    assert of.take("w", "http://w")
     of.done("w", "")
-    assert of._known == {} and of._under_way == 0
+    assert of._known == {}
 
 
 async def test_who_is_gone_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,6 +124,6 @@ async def test_who_is_gone_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None
     meters = Meters()
     of = Breakers(100, meters, lambda: None)
     await failed(of, FAILURES)
-    assert list(meters.breakers) == ["w"]
+    assert meters.breakers == {"w"}
     now += 1 + breakers.FORGET_S + 1
-    assert not of.without() and meters.breakers == {} and of._known == {}
+    assert not of.without() and not meters.breakers and of._known == {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import email.utils
 import itertools
 import socket
 import time
@@ -17,8 +16,8 @@ from aiohttp import web
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import load
 from jqmaster.server import sender
-from jqmaster.server.answers import retry_after_s
 from jqmaster.server.dispatch import Dispatch
+from jqmaster.server.sender import retry_after_s
 from parts import (
     ACCEPTED,
     FINISHED,
@@ -79,7 +78,7 @@ async def test_the_outcome_may_come_as_the_answer(
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        (b"", "empty"),
+        (b"", "expected a map"),
         (msgpack.packb({"type": "maybe"}), "type"),
         (msgpack.packb({"result": 1}), "type"),
         (msgpack.packb({"type": "success", "error": 1}), "error"),
@@ -104,9 +103,9 @@ async def test_an_answer_that_does_not_end_fails_the_job_and_takes_no_memory(
 
 
 async def test_400_fails_the_job_for_good(engine: Engine, dispatch: Dispatch) -> None:
-    async with worker(engine, answers(400, {"error": {"code": "INVALID", "message": "to: missing"}})):
+    async with worker(engine, answers(400)):
         document = await until(engine, await enqueue(engine), "error")
-    assert document["message"] == "to: missing"
+    assert document["message"] == "the worker refused job mail as bad (400)"
     assert document["retry_count"] == 1
 
 
@@ -289,21 +288,12 @@ async def test_an_outcome_outlives_a_restart_of_redis() -> None:
         (None, None),
         ("7", 7.0),
         ("0", 1.0),
-        ("-3", 1.0),
+        ("-3", None),
         ("99999", 3600.0),
         ("9" * 5000, 3600.0),
-        ("soon", None),
         ("nan", None),
-        ("Thu, 01 Jan 2026 00:00:00 +9999999999999999", None),
-        ("Thu, 01 Jan 99999 00:00:00 GMT", None),
+        ("Thu, 01 Jan 2026 00:00:00 GMT", None),
     ],
 )
 def test_retry_after_in_seconds(header: str | None, seconds: float | None) -> None:
     assert retry_after_s(header) == seconds
-
-
-def test_retry_after_as_a_date() -> None:
-    header = email.utils.formatdate(time.time() + 30, usegmt=True)
-    seconds = retry_after_s(header)
-    assert seconds is not None and 28 <= seconds <= 30.5
-    assert retry_after_s("Thu, 01 Jan 1970 00:00:00 GMT") == 1

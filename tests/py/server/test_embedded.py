@@ -58,13 +58,12 @@ def test_it_is_set_up_as_jq_needs_it(folder: Path) -> None:
         assert stat.S_IMODE((folder / "var").stat().st_mode) == 0o700
 
 
-def test_a_second_user_shares_it_and_the_last_one_stops_it(folder: Path) -> None:
-    first, second = EmbeddedRedis(folder), EmbeddedRedis(folder)
-    assert first.start() == second.start()
-    pid = pid_of(second)
-    assert not first.stop()
-    assert pid_of(second) == pid
-    assert second.stop()
+def test_it_is_for_one_process_which_stops_it(folder: Path) -> None:
+    with EmbeddedRedis(folder) as server:
+        pid = pid_of(server)
+        with pytest.raises(EmbeddedRedisError, match="another process has its Redis"):
+            EmbeddedRedis(folder).start()
+        assert pid_of(server) == pid
     assert ends(pid)
 
 
@@ -72,22 +71,24 @@ def test_a_server_whose_master_was_killed_is_used_again(folder: Path) -> None:
     with MasterProcess("--data-dir", str(folder)) as master:
         pid = pid_of(EmbeddedRedis(folder))
         master.kill()
-    server = EmbeddedRedis(folder)
-    server.start()
-    assert pid_of(server) == pid
-    assert server.stop()
+    with EmbeddedRedis(folder) as server:
+        assert pid_of(server) == pid
     assert ends(pid)
 
 
 def test_one_that_hangs_gets_no_other_beside_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with EmbeddedRedis(folder) as server:
-        pid = pid_of(server)
-        os.kill(pid, signal.SIGSTOP)
-        monkeypatch.setattr(embedded, "START_TIMEOUT_S", 0)
-        with pytest.raises(EmbeddedRedisError, match="does not answer"):
-            EmbeddedRedis(folder).start()
-        os.kill(pid, signal.SIGCONT)
-        assert pid_of(server) == pid
+    with MasterProcess("--data-dir", str(folder)) as master:
+        pid = pid_of(EmbeddedRedis(folder))
+        master.kill()
+    os.kill(pid, signal.SIGSTOP)
+    monkeypatch.setattr(embedded, "START_TIMEOUT_S", 0)
+    server = EmbeddedRedis(folder)
+    with pytest.raises(EmbeddedRedisError, match="does not answer"):
+        server.start()
+    os.kill(pid, signal.SIGCONT)
+    assert pid_of(server) == pid
+    server.stop()
+    assert ends(pid)
 
 
 def test_a_path_too_long_for_a_socket_is_refused(folder: Path) -> None:
@@ -103,10 +104,12 @@ def test_without_redis_it_says_what_to_install(folder: Path, monkeypatch: pytest
 
 def test_a_server_that_ends_at_once_says_why(folder: Path) -> None:
     (folder / "appendonlydir").write_text("in the way")
+    server = EmbeddedRedis(folder)
     with pytest.raises(EmbeddedRedisError, match="appendonlydir"):
-        EmbeddedRedis(folder).start()
+        server.start()
+    server.stop()
     (folder / "appendonlydir").unlink()
-    with EmbeddedRedis(folder) as server:
+    with server:
         assert pid_of(server)
 
 

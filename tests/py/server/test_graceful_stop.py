@@ -96,8 +96,7 @@ async def test_the_stop_is_bounded_whatever_hangs(redis_url: str, namespace: str
 
 async def test_a_second_signal_stops_at_once(folder: Path) -> None:
     with MasterProcess("--data-dir", str(folder), "--stop-timeout", "600") as master:
-        with EmbeddedRedis(folder) as server:
-            pid = pid_of(server)
+        pid = pid_of(EmbeddedRedis(folder))
         async with listening(hang) as stub:
             async with connect(master.redis_url) as redis:
                 await Engine(redis).register("hangs", "*", url=stub.url)
@@ -141,8 +140,7 @@ async def test_outcomes_are_taken_until_the_end(redis_url: str, namespace: str) 
 
 async def test_an_own_redis_stops_with_its_master_and_keeps_the_jobs(folder: Path) -> None:
     with MasterProcess("--data-dir", str(folder)) as master:
-        with EmbeddedRedis(folder) as server:
-            pid = pid_of(server)
+        pid = pid_of(EmbeddedRedis(folder))
         job = await JQ(master.url).aenqueue("mail", {"to": "me"})
         master.signal()
         assert await asyncio.to_thread(master.ends) == 0

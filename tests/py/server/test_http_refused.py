@@ -15,7 +15,6 @@ import pytest
 
 from http_live import Live, live_server
 from jqmaster.server.http import app
-from parts import eventually
 from test_http_bounds import answer
 
 LONGEST = 100_000
@@ -34,7 +33,8 @@ def live(redis_url: str) -> Iterator[Live]:
             engine, keyring = live.master.engine, live.master.keyring
             KEYS["good"] = (await engine.grant("ada", ["worker"]))["key"]
             KEYS["slow"] = (await engine.grant("bob", ["worker"], rate=0.001))["key"]
-            await eventually(lambda: keyring and all(map(keyring.find, (KEYS["good"], KEYS["slow"]))))
+            assert keyring is not None
+            await keyring.look()
 
         live.run(give_keys())
         yield live

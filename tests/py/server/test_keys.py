@@ -18,7 +18,6 @@ from jqmaster.server.http.app import SMALL
 from jqmaster.server.http.routes import ROUTES, Route
 from jqmaster.server.keyring import covers
 from keys_support import Keyed, keyed
-from parts import eventually
 
 __all__ = ["keyed", "master"]
 
@@ -106,7 +105,7 @@ class TestAuthentication:
     async def test_it_stays_closed_when_the_last_key_is_revoked(self, keyed: Keyed) -> None:
         key = await keyed.create("admin")
         await keyed.engine.revoke(key["id"])
-        await eventually(lambda: keyed.api.master.keyring.count == 0)
+        await keyed.api.master.keyring.look()
         assert (await keyed.api.get("/jobs")).status == 401
         assert (await keyed.as_key(key["key"]).get("/jobs")).error["code"] == "UNAUTHORIZED"
 
@@ -172,19 +171,17 @@ class TestAuthentication:
         made = await keyed.create("admin")
         api, keyring = keyed.as_key(made["key"]), keyed.api.master.keyring
         assert (await api.get("/keys")).status == 200
-        await keyring.stop()  # it sees both at once
         _, text = secret.split(made["key"])
         spec = {"id": made["id"], "digest": secret.digest_of(text), "name": "somebody", "roles": ["viewer"]}
         await keyed.engine.revoke(made["id"])
         await keyed.engine.raw("grant", pack(spec))
-        await keyring.start()
+        await keyring.look()  # it sees both at once
         assert (await api.get("/jobs")).status == 200
         assert (await api.get("/keys")).status == 403
 
     async def test_the_last_use_is_noted(self, keyed: Keyed) -> None:
         key = await keyed.create("admin")
         await keyed.as_key(key["key"]).get("/jobs")
-        await keyed.api.master.keyring.stop()
         [document] = (await keyed.engine.keys()).documents
         assert document["used_ms"] >= document["created_ms"]
 

@@ -69,23 +69,12 @@ async def test_a_key_is_good_and_no_longer_good_on_every_master(two: Two, own: E
     await via.close()
 
 
-async def test_a_key_that_is_revoked_while_a_master_hears_nothing_is_refused_soon(two: Two, own: Engine) -> None:
-    made = await own.grant("ann", ["admin"])
-    await all_answer(200, two, made["key"])
-    for _ in range(3):
-        await own.redis.execute_command("CLIENT", "KILL", "TYPE", "pubsub")
-        await own.revoke(made["id"])
-        await all_answer(401, two, made["key"])
-        made = await own.grant("ann", ["admin"])
-        await all_answer(200, two, made["key"])
-
-
 async def test_the_last_known_keys_hold_while_redis_is_away(caplog: pytest.LogCaptureFixture) -> None:
     with RedisServer("--appendonly", "yes", "--appendfsync", "always") as redis:
         async with Server(ServeOptions(redis_url=redis.url, port=0)) as server:
             async with connect(redis.url) as client:
                 made = await Engine(client).grant("ann", ["viewer"])
-            await all_answer(200, (server, server), made["key"])
+            await eventually(lambda: _asks(server.url))
             redis.kill()
             for _ in range(5):
                 assert await status(server.url, "/openapi.yaml") == 200

@@ -38,7 +38,7 @@ async def test_lists_of_queues_and_alerts_have_its_own(keyed: Keyed) -> None:
     ):
         assert (await api.get(path)).status == status, path
     refused = (await api.get("/session")).value["refused"]
-    assert {"/workers", "/bulks", "/constraints", "/keys"} <= set(refused)
+    assert {"/workers", "/constraints", "/keys"} <= set(refused)
     assert {"/queues", "/alerts", "/jobs", "/stats", "/job/{id}/history"}.isdisjoint(refused)
 
 
@@ -151,6 +151,17 @@ async def test_text_that_is_no_utf8_is_refused_as_for_others(keyed: Keyed, path:
         api = await keyed.grant("operator", **more)
         answer = await api.post(f"/jobs/{path}", raw=b"\x81\xa3ids\x91\xa1\xff")
         assert answer.status == 400, answer.value
+
+
+async def test_what_scripts_may_read_otherwise_is_refused(keyed: Keyed) -> None:
+    api = await keyed.grant("admin")
+    bound = await keyed.grant("pusher", queues=["mail"])
+    twice = b"\x82\xa7digests\xc2\xa7digests\xc3"
+    assert (await api.post("/call/keys", raw=msgpack.packb([twice]))).status == 400
+    job = b"\x82\xa4name\xa4mail\xa4name\xa5other"
+    assert (
+        await bound.post("/call/enqueue", raw=msgpack.packb([job, b"\xc0", msgpack.packb({"name": "mail"}), b"\xc0"]))
+    ).status == 400
 
 
 @pytest.mark.parametrize("role", ["worker", "operator", "admin"])

@@ -82,8 +82,8 @@ async def test_deliveries_are_counted_by_what_came_of_them(engine: Engine) -> No
         async with worker(engine, answers(429), queues=["busy"]):
             await enqueue(engine, "busy")
             await eventually(lambda: came_to(dispatch, "busy"))
-    assert came_to(dispatch, "done") == 1
-    assert dispatch.meters.value("jq_delivery_seconds_sum", outcome="done") > 0
+    assert came_to(dispatch, "success") == 1
+    assert dispatch.meters.value("jq_delivery_seconds_sum", outcome="success") > 0
 
 
 async def test_alerts_and_running_attempts_are_there(api: Api) -> None:

@@ -123,22 +123,8 @@ async def test_what_redis_tells_of_a_key_makes_no_session(keyed: Keyed) -> None:
 
 async def test_it_holds_at_every_master_and_after_a_restart(keyed: Keyed) -> None:
     _key, ui = await log_in(keyed, "viewer")
-    keyed.api.master.keyring = another = Keyring(keyed.engine, keyed.engine.redis)
-    assert (await ui.get("/session")).value["asks"] is False
-    await another.start()
+    keyed.api.master.keyring = Keyring(keyed.engine)
     assert (await ui.get("/session")).value["session"] is True
-    await another.stop()
-
-
-async def test_without_leave_to_keep_the_secret_it_holds_at_its_own_master(
-    keyed: Keyed, caplog: pytest.LogCaptureFixture
-) -> None:
-    await keyed.engine.redis.hset(f"{keyed.engine.namespace}/sessions", "in", "the way")
-    _key, ui = await log_in(keyed, "viewer")
-    assert (await ui.get("/queues")).status == 200
-    await keyed.create("viewer")
-    assert sum("seals sessions" in record.message for record in caplog.records if record.levelname == "WARNING") == 1
-    assert (await ui.get("/queues")).status == 200
 
 
 async def test_logging_out_takes_the_cookie_back(keyed: Keyed) -> None:

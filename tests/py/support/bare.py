@@ -8,7 +8,7 @@ from typing import Any
 import msgpack
 
 from jqmaster import JQ
-from jqmaster.client.worker import AppWorker, Runner
+from jqmaster.client.worker import AppWorker
 from jqmaster.worker.sources import EngineSource
 from jqmaster.worker.worker import Worker
 
@@ -42,5 +42,4 @@ def app_worker(
 def worker_of(
     functions: Mapping[str, Callable[..., Any]], source: EngineSource, kind: type[Worker] = Worker, **options: Any
 ) -> Worker:
-    runner = Runner(program(functions), options.get("concurrency", 8))
-    return kind(runner.functions(), source, runner.threads, **options)
+    return AppWorker(program(functions), concurrency=options.pop("concurrency", 8)).worker(source, kind, **options)

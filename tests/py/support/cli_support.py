@@ -13,6 +13,7 @@ import pytest
 
 from http_live import live_server
 from jqmaster import JQ, cli
+from jqmaster.connection import plainly
 from jqmaster.engine.engine import Operations
 
 
@@ -55,7 +56,7 @@ class Cli:
         async def asked() -> Any:
             return await call(await self.jq.aengine())
 
-        return self.jq.link.run(asked())
+        return plainly.run(asked())
 
 
 def work(cli: Cli, queue: str, worker: str = "w", *, fails: str | None = None, group: str = "Boom") -> str:

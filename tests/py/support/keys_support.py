@@ -11,10 +11,9 @@ from http_support import Api, app_of
 from jqmaster.engine.engine import Engine
 from jqmaster.server.keyring import Keyring
 from jqmaster.server.master import Master
-from parts import eventually
 
 ROLES = ("viewer", "pusher", "worker", "operator", "admin")
-SOON_S = 1.0  # within which masters know of a change
+SOON_S = 2.0  # within which masters know of a change
 
 
 class Keyed:
@@ -29,10 +28,9 @@ class Keyed:
         return self.as_key((await self.create(*roles, name=name, **more))["key"])
 
     async def create(self, *roles: str, name: str = "somebody", **more: Any) -> dict[str, Any]:
-        """A key's document with the key, once the master knows it."""
+        """A key's document with the key, which the master knows."""
         key = await self.engine.grant(name, roles, **more)
-        keyring = self.api.master.keyring
-        await eventually(lambda: keyring.find(key["key"]) is not None)
+        await self.api.master.keyring.look()
         return key
 
     def as_key(self, key: str) -> Api:
@@ -43,7 +41,5 @@ class Keyed:
 @pytest.fixture
 async def keyed(master: Master, engine: Engine) -> AsyncIterator[Keyed]:
     """A master whose namespace has no keys yet, and asks for none so far."""
-    master.keyring = Keyring(engine, engine.redis)
-    await master.keyring.start()
+    master.keyring = Keyring(engine)
     yield Keyed(engine, Api(app_of(master), master))
-    await master.keyring.stop()

@@ -19,7 +19,7 @@ from redis.asyncio import Redis
 from jqmaster.engine.engine import Engine, Operations
 from jqmaster.server.dispatch import Dispatch
 
-FINISHED, REFUSED = ("done", "moved", "blocked", "failed"), ("unknown", "busy", "unreachable")
+FINISHED, REFUSED = ("success", "failure"), ("unknown", "busy", "unreachable")
 # For what comes soon, unless the machine stands still meanwhile. Who looks for faults is not so patient.
 LONG_S = float(os.environ.get("JQ_WAIT", "60"))
 _numbers = itertools.count()

@@ -17,14 +17,13 @@ from jqmaster import (
     JobFailed,
     JobReleased,
     JobStopped,
-    MessagePack,
     ResumeAfter,
     checkpoint,
     current_job,
     progress,
 )
 
-jobs = JQ(serializer=MessagePack(default=sorted))
+jobs = JQ()
 log = logging.getLogger("process_jobs.there")
 
 

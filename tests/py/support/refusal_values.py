@@ -110,7 +110,6 @@ BY_TYPE = {
                "whsec_" + "_" * 32, "whsec_" + "A" * 31 + "=A=="],
     "States": [5, True, "", "ready", "Queued", [], ["queued", "x"], ["queued"] * 10, {"a": "queued"}, [1]],
     "By": [*PATHS, {"a": 1}, [], ["argument.a"] * 5],
-    "Cost": [-1, -0.5, 1e9 + 1, NAN, INFINITE, True, [], ["argument.a"], {"a": 1}, "", "x", "name", "argument."],
     "Fair": [5, True, "argument.a"],
     "Where": [5, True, "x", [1], ["queue"]], "Wait": [5, True, "push", 1.5, [1]], "Matcher": [5, True, "x", [1], {}],
 }  # fmt: skip

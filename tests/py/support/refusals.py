@@ -66,7 +66,7 @@ W, A = encode({"worker": "w"}), encode({"name": "a"})
 # Where the head does not say enough.
 BASE: dict[str, dict[str, Any]] = {
     "kick": {"ids": [RUNNING]}, "heartbeat": HELD, "release": HELD, "cancel": {"ids": [WAITING]},
-    "retry": {"ids": [WAITING]}, "discard": {"ids": [WAITING]}, "bulk": {"what": "discard", "where": {}},
+    "retry": {"ids": [WAITING]}, "discard": {"ids": [WAITING]},
     "register": {"name": "w", "queues": "a"}, "pick": {"worker": "w", "queues": "a"},
     "refuse": {"worker": WORKER, "jobs": [[RUNNING, HOLD]], "why": "busy"},
     "constrain": {"id": "new", "concurrency": 1},
@@ -74,7 +74,6 @@ BASE: dict[str, dict[str, Any]] = {
     "schedule": {"id": "new", "every": 10, "job": {"name": "a"}}, "stats": {"by": "hour"},
     "grant": {"id": KEY, "digest": DIGEST, "name": "n", "roles": ["viewer"]}, "touch": {"ids": [KEY]},
     "enqueue": {"name": "a"}, "change": {"id": WAITING, "priority": 1}, "finish": SUCCESS, "queue": {"name": "a"},
-    "failures": {"steps": 1, "from_ms": 1, "to_ms": 2},
 }  # fmt: skip
 BEHIND = {"enqueue": BLOB, "change": b"", "constrain": A, "subscribe": A, "schedule": BLOB, "finish": BLOB}
 
@@ -206,7 +205,7 @@ BROKEN = {
     "a list of 4 billion": b"\xdd\xff\xff\xff\xff\xa1a", "text of 4 GB": b"\x81\xa4name\xdb\xff\xff\xff\xffabc",
     "a megabyte of nothing": b"\0" * 2**20, "a number as key": encode({5: 1}), "true as key": encode({True: 1}),
 }  # fmt: skip
-SEEN_IN_PARTS = ("cron", "by", "cost", "digest", "url", "notify")  # errors show what is wrong in them
+SEEN_IN_PARTS = ("cron", "by", "digest", "url", "notify")  # errors show what is wrong in them
 
 
 def of_target(target: Target) -> Iterator[Case]:

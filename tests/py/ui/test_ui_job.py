@@ -97,15 +97,12 @@ def test_a_full_constraint_with_its_use(page: Page, site: Server) -> None:
     expect(why).to_contain_text("Limit per-customer for globex is full.")
     expect(why.get_by_role("meter")).to_have_attribute("aria-valuenow", "2")
     expect(why).to_contain_text("1 job is before it.")
-    site.call(
-        "PUT", "/constraint/tokens", {"match": {"name": "ask"}, "rate": {"limit": 1000, "period": 600}, "cost": 900}
-    )
+    site.call("PUT", "/constraint/asks", {"match": {"name": "ask"}, "rate": {"limit": 1, "period": 600}})
     ids = site.add_all([{"name": "ask"}] * 2)
     site.pick("ask", count=2)
     go(page, f"/ui/job/{ids[1]}")
-    expect(why).to_contain_text("This job needs 900: there is room for that in 9 min")
-    expect(why).to_contain_text("rate: 1,000 in 10 min")
-    expect(why).to_contain_text("900 of 1,000 used")
+    expect(why).to_contain_text("It has room again in 9 min")
+    expect(why).to_contain_text("starts: 1 in 10 min")
 
 
 def test_a_hold_is_called_one(page: Page, site: Server) -> None:

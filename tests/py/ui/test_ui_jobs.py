@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 
-from ui_support import Server, dialog, go, open_page, rows
+from ui_support import Server, dialog, go, rows
 
 
 def test_what_a_link_says_stands_in_the_line(page: Page, site: Server) -> None:
@@ -193,19 +193,6 @@ def test_what_is_done_to_many_can_be_stopped(page: Page, site: Server) -> None:
     dialog(page).get_by_role("button", name="Stop").click()
     expect(page.get_by_text("; then it was stopped.")).to_be_visible()
     assert 0 < site.get("/queues?names=mail")["queues"][0]["queued"] < 60_000
-
-
-def test_what_is_done_to_many_goes_on_when_the_tab_is_closed(browser: Browser, page: Page, site: Server) -> None:
-    site.add_all([{"name": "mail"}] * 60_000)
-    with open_page(browser, site) as closed:
-        go(closed, "/ui/jobs?queue=mail")
-        closed.get_by_role("button", name="Discard…").click()
-        dialog(closed).get_by_role("button", name="Discard: ").click()
-        expect(dialog(closed).get_by_text("This goes on when you close it.")).to_be_visible()
-    go(page, "/ui/queue/mail")
-    expect(page.get_by_label("Under way")).to_contain_text("Discarding jobs of mail")
-    expect(page.get_by_label("Under way")).to_have_count(0, timeout=60_000)
-    assert site.get("/queues?names=mail")["queues"][0]["queued"] == 0
 
 
 def test_a_master_out_of_reach_is_told_in_the_dialog(page: Page, site: Server) -> None:

@@ -75,7 +75,7 @@ async def test_what_no_master_signed_is_not_run(pushed: Pushed) -> None:
 
 async def test_what_a_master_signed_is_run_once(pushed: Pushed) -> None:
     body = job()
-    headers = {**MSGPACK, **signed(body, late_s=200)}
+    headers = {**MSGPACK, **signed(body, late_s=2)}
     assert await pushed.post(headers, body) == 202
     assert await pushed.post(headers, body) == 401
     await eventually(lambda: pushed.ran)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import redis
 
 from jqmaster import JQ, Handle
 from jqmaster.engine.engine import Engine, connect
@@ -185,6 +186,34 @@ def test_a_function_that_outlasts_its_grace_never_runs_beside_its_next_attempt(
     [(_, _), (again, begun), (ends, _)] = notes(tmp_path)
     assert (again, ends) == ("begins", "ends") and begun >= ended
     assert handle.document()["retry_count"] == 0
+
+
+@pytest.mark.parametrize("how", ["redis", "http", "push"])
+def test_a_worker_that_stood_still_begins_nothing_whose_lease_is_over(
+    how: str, fresh_server: RedisServer, tmp_path: Path
+) -> None:
+    jq = JQ(fresh_server.url, queue="all")
+    (tmp_path / "program.py").write_text(PROGRAM.replace("JQ(", f"JQ({fresh_server.url!r}, "))
+    with MasterProcess("--redis", fresh_server.url) as master:
+        options = {"redis": (), "http": ("--url", master.url), "push": ("--url", master.url, "--push")}[how]
+        with worker(tmp_path, *options, "--concurrency", "1") as one, redis.Redis.from_url(fresh_server.url) as own:
+            enqueued(jq, "thread", 1.0)
+            until_begun(tmp_path)
+            job = enqueued(jq, "thread", 0.0, timeout=1.0, max_retry=3)
+            own.client_pause(2000)  # its report is answered, with the job, when it does not look any more
+            time.sleep(1.5)
+            one.signal(signal.SIGSTOP)
+            deadline = time.monotonic() + SOON_S
+            while (document := job.document())["attempt"] < 1:
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+            assert document["status"] == "running"
+            with worker(tmp_path):
+                assert job.result(timeout=SOON_S) is None
+            one.signal(signal.SIGCONT)
+            assert jq.task("ok").enqueue().result(timeout=SOON_S) == 1
+            until_said(one, "LOST, stopping it")
+    assert [word for word, _ in notes(tmp_path)] == ["begins", "ends"] * 2
 
 
 @pytest.mark.parametrize("name", ["sleeps", "computes"])

@@ -108,8 +108,8 @@ async def test_a_job_that_is_cancelled_as_it_comes_leaves_its_slot(own: Engine, 
             await super().listen(told)
 
     class Meeting(Worker):
-        def start(self, job: Job) -> None:
-            super().start(job)
+        def start(self, job: Job, asked: float) -> None:
+            super().start(job, asked)
             if job.attempt == 1 and job.id == first:
                 source.told(f"cancelled {job.id} {job.attempt}")  # before its task has had a turn
 

@@ -21,7 +21,7 @@ from jqmaster.server.http_error import HttpError
 from jqmaster.server.keyring import ANYBODY, Identity, Keyring
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request
-from jqmaster.server.reader import check, members, unpacked
+from jqmaster.server.reader import map_with, members, unpacked
 
 
 def is_closed(master: Master) -> bool:
@@ -29,10 +29,13 @@ def is_closed(master: Master) -> bool:
     return master.keyring is not None and master.keyring.is_required
 
 
-def admit(master: Master, operation: Operation, path: str, request: Request) -> Identity:
+async def admit(master: Master, operation: Operation, path: str, request: Request) -> Identity:
     """Who may ask for an operation by this path. Raises 401, 403 and 429."""
     keyring = master.keyring
-    if keyring is None or not keyring.is_required or operation.roles == (NO_ROLE,):
+    if keyring is None or operation.name in ("alive", "health"):
+        return ANYBODY
+    await keyring.refresh()
+    if not keyring.is_required or operation.roles == (NO_ROLE,):
         return ANYBODY
     who = identify(master, keyring, request)
     wait_s = keyring.wait_s(who)
@@ -42,6 +45,7 @@ def admit(master: Master, operation: Operation, path: str, request: Request) -> 
     if needed := operation.lacking(who.roles):
         why = f"{request.scope['method']} {path} needs a key with the role {' or '.join(needed)}"
         raise HttpError(403, "FORBIDDEN", why)
+    await keyring.note_use(who)
     return who
 
 
@@ -88,9 +92,8 @@ def _unknown(message: str, more: bytes = b"") -> HttpError:
 async def create_key(master: Master, request: Request) -> Reply:
     """`POST /keys`."""
     new = secret.new()
-    check(request.body)
-    own = {"id": packform.pack(new.id), "digest": packform.pack(new.digest)}
-    document = await run(master, request, contract_of("grant"), [packform.raw_map(members(request.body) | own)])
+    spec = map_with({**members(request.body), "id": new.id, "digest": new.digest})
+    document = await run(master, request, contract_of("grant"), [spec])
     return Reply(200, packform.extend_map(document, {"key": packform.pack(new.text)}))
 
 
@@ -126,7 +129,6 @@ async def who(master: Master, request: Request) -> Reply:
 )
 async def log_in(master: Master, request: Request) -> Reply:
     """`POST /session`: a session for who shows a key."""
-    check(request.body)
     shown = unpacked(members(request.body).get("key", b""))
     keyring = master.keyring
     identity = known(keyring.find(shown) if keyring is not None and isinstance(shown, str) else None)

@@ -136,7 +136,7 @@ class _Exchange:
                 return
             if route is None:
                 raise routes.nowhere(method, self._scope["path"])
-            request.who = admit(master, route.operation, route.path, request)
+            request.who = await admit(master, route.operation, route.path, request)
             # Where keys are asked for, what anybody may send (a key to log in with) is small.
             is_strange = is_closed(master) and request.who is ANYBODY
             body = await self._read(min(self._app.longest, SMALL) if is_strange else self._app.longest)
@@ -243,7 +243,7 @@ class _Exchange:
                 "worker": None if worker is None else worker.decode("utf-8", "replace"),
                 "key": request.who.key_id, "who": request.who.name if request.who.key_id else None,
             }  # fmt: skip
-            logs.request_log.info(logs.Fields("request", pairs))
+            logs.request_log.info(logs.Fields(pairs))
         is_https = scope["scheme"] == "https" or request.headers.get(b"x-forwarded-proto") == b"https"
         return [(b"x-request-id", request_id), *((_ONLY_HTTPS,) if is_https else ())]
 

@@ -19,7 +19,7 @@ from jqmaster.server.http import within
 from jqmaster.server.http_error import HttpError, draining, invalid
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request, seconds
-from jqmaster.server.reader import check, unpacked
+from jqmaster.server.reader import check, map_of
 
 NOTHING: list[Any] = [-1]
 """A pick's reply that holds no job."""
@@ -27,7 +27,7 @@ MOST_WAIT_S = 300
 _REGISTERED = re.compile(r"w[0-9a-f]{14}(?:[0-9a-f]{2})?")
 _ACTING = frozenset(one.name for one in operations().values() if any(each.type == "actor" for each in one.arguments))
 # What this server does something behind; whose spec says something to it.
-_FOLLOWED = frozenset(("worker", "bulk", "grant", "revoke"))
+_FOLLOWED = frozenset(("worker", "grant", "revoke"))
 _READ = _ACTING | {one.name for one in operations().values() if one.restricted or one.room == "worker"}
 
 
@@ -37,8 +37,7 @@ async def run(
     """Run an operation with the script's own arguments. `wait_s`: how long a pick may wait for a job. Raises JQError,
     403, and 503 for what a server that stops does not begin."""
     name = operation.name
-    found = unpacked(arguments[0]) if arguments and name in _READ else None
-    spec: dict[str, Any] = found if isinstance(found, dict) else {}
+    spec = map_of(arguments[0]) if arguments and name in _READ else {}
     for restricted in operation.restricted.keys() & spec.keys():
         if needed := operation.lacking(request.who.roles, (restricted,)):
             why = f"{name} with {restricted} needs a key with the role {' or '.join(needed)}"
@@ -99,7 +98,7 @@ async def _enqueue(master: Master, arguments: list[bytes]) -> Any:
     in a call."""
     if len(arguments) != 2 or b"depends" in arguments[0]:
         return await master.engine.raw("enqueue", *arguments)
-    return await master.enqueuing.enqueue(*arguments)
+    return await master.enqueuing.get(*arguments)
 
 
 async def _pick(master: Master, arguments: list[bytes], spec: Mapping[str, Any], wait_s: float) -> Any:
@@ -130,8 +129,6 @@ async def _follow(master: Master, operation: str, spec: Mapping[str, Any]) -> No
         case "worker":
             # Of one that was quiet long polls got nothing, and nobody knows that they wait.
             master.waiting.look_again(spec["worker"])
-        case "bulk" if master.bulks is not None:
-            master.bulks.poke()
         case "grant" | "revoke" if master.keyring is not None:
             with contextlib.suppress(JQError):  # it is looked again, and what was asked for is done
                 await master.keyring.look()

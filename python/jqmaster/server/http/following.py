@@ -11,7 +11,7 @@ from jqmaster.server.http.translate import no_such_job
 from jqmaster.server.http_error import HttpError
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request, seconds
-from jqmaster.server.reader import ITEMS, parts_of
+from jqmaster.server.reader import item
 
 ENDED = frozenset(("done", "error", "cancelled", "skipped"))
 
@@ -30,7 +30,7 @@ ENDED = frozenset(("done", "error", "cancelled", "skipped"))
 async def enqueue_one(master: Master, request: Request) -> Reply:
     """`POST /job`: 201, or 200 for one that was there already."""
     request.rename = lambda path: path.removeprefix("options.").removeprefix("jobs[0]").removeprefix(".")
-    arguments = parts_of(request.body, ITEMS["NewJob"], tracing.carried(request.headers))
+    arguments = item(request.body, "NewJob", tracing.carried(request.headers))
     if (token := request.header("Idempotency-Key")) is not None:
         arguments.insert(0, packform.pack({"request": token}))
     job_id, is_new = await run(master, request, contract_of("enqueue"), arguments)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Raw
 
 from jqmaster.engine import packform, tracing, zones
 from jqmaster.engine.packform import FALSE, NIL
 from jqmaster.engine.replies import pairs
+from jqmaster.manifest import contract
 from jqmaster.manifest.contract import Argument, Operation, Route
 from jqmaster.manifest.types import CONDITIONS, Type
 from jqmaster.server.http.calls import MOST_WAIT_S, run
@@ -16,10 +19,11 @@ from jqmaster.server.http_error import HttpError, invalid
 from jqmaster.server.jsonform import to_msgpack
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request, seconds, unknown_field
-from jqmaster.server.reader import ITEMS, check, members, parts, printable, unpacked
+from jqmaster.server.reader import BLOBS, map_with, members, parts, printable, unpacked
 
-_FLAGS = {"": True, "1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
-_INTEGERS = {"integer": "an integer", "ms": "milliseconds", "moment_ms": "milliseconds since 1970"}
+_INTEGER = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+_QUERIED = {"flag": bool, "integer": _INTEGER, "ms": _INTEGER, "moment_ms": _INTEGER}
+"""What stands in a query as text; all else is text."""
 
 
 def in_query(arguments: list[Argument]) -> Iterator[tuple[str, Argument, str]]:
@@ -41,112 +45,87 @@ class Translation:
         queried, body = operation.stand(route)
         self.query = {name: (argument, outer) for name, argument, outer in in_query(queried)}
         self._headers = {one.name: one.header for one in body if one.header}
-        lists = {name: of for name in operation.behind if (of := operation.argument(name).of.of)}
-        self._items = {name: ITEMS[of.name] for name, of in lists.items() if of.name in ITEMS}
+        lists = {name: of.name for name in operation.behind if (of := operation.argument(name).of.of)}
+        self._lists = {name: kind for name, kind in lists.items() if kind in BLOBS or kind in ("value", "job")}
         self._may_wait = bool(route.parameters)
         self._has_spec = not {"spec", "[spec]"}.isdisjoint(operation.positions)
 
     async def __call__(self, master: Master, request: Request) -> Reply:
         """Answer a request."""
-        spec, body = self._read(request)
+        given = self._read(request)
         wait_s = 0.0
-        if self._may_wait and "timeout" in body:
-            wait_s = seconds(unpacked(body.pop("timeout")), "timeout", MOST_WAIT_S)
-        given = _given(spec, body)
-        request.rename = self._rename
-        reply = await run(master, request, self.operation, list(self._arguments(spec, body, request)), wait_s)
-        return answer(self.operation, given, reply)
+        if self._may_wait and "timeout" in given:
+            wait_s = seconds(unpacked(given.pop("timeout")), "timeout", MOST_WAIT_S)
+        # Conditions stand by themselves in a query, and so do options in a body.
+        request.rename = lambda path: path.removeprefix("where." if self.query else "options.")
+        declared, *others = self.operation.replies
+        if others:
+            present = {name: value for name, value in given.items() if bytes_of(value) not in (NIL, FALSE)}
+            declared = self.operation.reply(present)
+        arguments = list(self._arguments(given, request, is_other=declared is not self.operation.replies[0]))
+        reply = await run(master, request, self.operation, arguments, wait_s)
+        return answer(declared, reply)
 
-    def _rename(self, path: str) -> str:
-        """What the request calls it: conditions stand by themselves in a query, and so do options in a body."""
-        return path.removeprefix("where." if self.query else "options.")
-
-    def _read(self, request: Request) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """What stands in the path and the query, and what in the body, each packed. Raises 400."""
-        spec: dict[str, Any] = dict(request.params)
+    def _read(self, request: Request) -> dict[str, Any]:
+        """The arguments by name: those of the path and the query, and those of the body, each packed. Raises 400."""
+        given: dict[str, Any] = {}
         for name, text in request.query.items():
             argument, outer = self.query[name]
-            if (value := value_of(argument, text)) is not None:
-                (spec.setdefault(outer, {}) if outer else spec)[name] = value
-        body: dict[str, bytes] = {}
-        if request.body:
-            check(request.body)
-            body = members(request.body)
+            if text or argument.type != "cursor":
+                (given.setdefault(outer, {}) if outer else given)[name] = value_of(argument, text)
+        body = members(request.body) if request.body else {}
         for name in body:
             if name == self.place or (not self._has_spec and name not in self.operation.behind):
                 raise unknown_field(name, self.operation.behind)
         for name, header in self._headers.items():
-            if (shown := request.header(header)) is not None:
-                if body.setdefault(name, packform.pack(shown)) != packform.pack(shown):
-                    raise invalid(name, f"differs from the header {header}")
+            if name not in body and (shown := request.header(header)) is not None:
+                given[name] = shown
+        given |= {**request.params, **body}
         if "timezone" in body:
-            spec |= zones.with_rule({name: unpacked(body.pop(name)) for name in ("timezone", "tz") if name in body})
-        return spec, body
+            given |= zones.with_rule({name: unpacked(body[name]) for name in ("timezone", "tz") if name in body})
+        return given
 
-    def _arguments(self, spec: Mapping[str, Any], body: dict[str, bytes], request: Request) -> Iterator[bytes]:
+    def _arguments(self, given: dict[str, Any], request: Request, *, is_other: bool) -> Iterator[bytes]:
+        """`is_other`: it is the other call of an operation, to which its last argument does not belong."""
         operation = self.operation
-        behind = {name: body.pop(name) for name in operation.behind if name in body}
+        behind = {name: given.pop(name) for name in operation.behind if name in given}
         for position in operation.positions:
             name = position.removesuffix("...")
-            if position == "spec" or (position == "[spec]" and (spec or body)):
-                yield packform.extend_map(packform.pack(spec), body)
-            elif name in self._items and name in behind:
-                yield from parts(behind[name], name, self._items[name], tracing.carried(request.headers))
+            if position == "spec" or (position == "[spec]" and given):
+                yield map_with(given)
+            elif name in self._lists and name in behind:
+                yield from parts(behind[name], name, self._lists[name], tracing.carried(request.headers))
             elif position in behind:
-                yield behind[position]
-            elif position in spec:
-                yield str(spec[position]).encode(errors="surrogateescape")
-            elif position != "[spec]" and not position.endswith("...") and not _is_other(operation, spec, body):
+                yield bytes_of(behind[position])
+            elif position != "[spec]" and not position.endswith("...") and not is_other:
                 yield NIL if operation.argument(position).default == "nil" else b""
 
 
-def _is_other(operation: Operation, spec: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
-    """Whether it is the other call of an operation, to which its last argument does not belong."""
-    return operation.reply(_given(spec, body)) is not operation.replies[0]
-
-
-def _given(spec: Mapping[str, Any], body: Mapping[str, bytes]) -> dict[str, Any]:
-    """All arguments, without what is nil or false in the body."""
-    return {**spec, **{name: value for name, value in body.items() if value not in (NIL, FALSE)}}
+def bytes_of(value: Any) -> bytes:
+    """As it stands behind a spec: what is packed, or text."""
+    return bytes(value) if isinstance(value, Raw) else str(value).encode()
 
 
 def value_of(argument: Argument, text: str | list[str]) -> Any:
-    """What a parameter of the query says; None where the script knows best. Raises 400."""
-    of = argument.of
-    if of.kind == "list":
+    """What a parameter of the query says. Raises 400."""
+    if argument.of.kind == "list":
         return [text] if isinstance(text, str) else text
     if not isinstance(text, str):
         raise invalid(argument.name, "given twice")
-    if of.words and text not in of.words:
-        raise _unexpected(argument, f"one of {', '.join(of.words)}", text)
-    if argument.type == "cursor":
-        return text or None
-    if argument.type == "flag":
-        if text not in _FLAGS:
-            raise _unexpected(argument, "true or false", text)
-        return _FLAGS[text]
-    if argument.type in _INTEGERS:
-        if not re.fullmatch(r"[0-9]{1,15}", text):
-            raise _unexpected(argument, _INTEGERS[argument.type], text)
-        return int(text)
     if argument.type == "Matcher":
-        try:
-            return unpacked(to_msgpack(text.encode(errors="surrogateescape")))
-        except HttpError:
-            raise _unexpected(argument, "a map of conditions as JSON", text) from None
-    return text.split(",") if argument.name == "status" and "," in text else text
-
-
-def _unexpected(argument: Argument, expected: str, text: str) -> HttpError:
-    return invalid(argument.name, f"expected {expected}, got {printable(text, 40)!r}")
+        return Raw(to_msgpack(text.encode()))
+    try:
+        value: Any = msgspec.convert(text, _QUERIED.get(argument.type, str), strict=False)
+    except msgspec.ValidationError:
+        raise invalid(argument.name, f"expected {argument.type}, got {printable(text, 40)!r}") from None
+    return text.split(",") if argument.name == "status" and "," in text else value
 
 
 # -- replies --------------------------------------------------------------------------------------
 
 
-def answer(operation: Operation, given: Mapping[str, Any], reply: Any) -> Reply:
+def answer(declared: contract.Reply, reply: Any) -> Reply:
     """The answer that a script's reply is."""
-    declared = operation.reply(given) if len(operation.replies) > 1 else operation.replies[0]
     of = declared.of
     if own := _OWN.get(of.name):
         return Reply(200, own(reply))

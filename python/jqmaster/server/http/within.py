@@ -16,32 +16,43 @@ from jqmaster.errors import JQError
 from jqmaster.manifest.contract import Argument, Operation
 from jqmaster.server.http_error import HttpError
 from jqmaster.server.keyring import Identity
-from jqmaster.server.reader import printable, unpacked
+from jqmaster.server.reader import map_of, printable
 
 _QUEUE_OF = {"queues": "name", "alerts": "queue", "get": "queue"}
 """Operations of which a bound key gets what is of its own queues, and where an entry has its queue's name: listings
 leave out the rest, `get` has nil, as of jobs that are gone."""
 _NAMING = ("queue", "job", "Where", "Pick", "NewJob", "JobChange", "Outcome")
-"""Types of which `_note` says what they name."""
+"""Types of arguments that name queues or jobs."""
 
 
 async def check(engine: Engine, who: Identity, operation: Operation, arguments: Sequence[bytes]) -> None:
-    """Raise 403 unless all that a call names is within the queues of who makes it."""
+    """Raise 403 unless all that a call names is within the queues of who makes it, 400 where that cannot be read."""
     if who.queues is None or operation.name == "get":
         return
-    given = read(operation, arguments)
+    given = _by_name(operation, arguments)
     if given.get("dependents") == "cancel":
         raise _refused("jobs that wait for others may be of any queue, so it may not cancel them as well")
     queues: list[Any] = []
     jobs: list[Any] = []
     for argument in operation.arguments:
-        if argument.name in given:
-            _note(kind_of(operation, argument), given[argument.name], queues, jobs)
+        if argument.name not in given:
+            continue
+        kind, value = kind_of(operation, argument), given[argument.name]
+        if kind in ("queue", "job"):
+            (queues if kind == "queue" else jobs).extend(value if isinstance(value, list) else [value])
+        elif kind == "Where":
+            queues.append(value.get("queue") if isinstance(value, dict) else None)
+        elif kind == "Pick" and isinstance(value, dict):
+            queues += value.get("queues", [])
+        elif kind in ("NewJob", "JobChange", "Outcome"):
+            maps = list(map(map_of, value[::2]))
+            queues += _queues_of(maps)
+            jobs += [one.get("id") for one in maps if kind == "JobChange"]
     if not (queues or jobs) and operation.name in _QUEUE_OF:
         return
     if not (queues or jobs) and not (operation.is_free and not operation.restricted.keys() & given.keys()):
         raise _refused(f"{operation.name} concerns all queues, or name one of them as queue")
-    check_queues(who, queues)
+    _check_queues(who, queues)
     if jobs:
         await _check_jobs(engine, who, jobs)
 
@@ -59,7 +70,7 @@ def leave_out(who: Identity, operation: Operation, reply: Any) -> Any:
         return reply
 
     def is_own(entry: bytes) -> bool:
-        return who.may_use(unpacked(entry).get(field, ""))
+        return who.may_use(map_of(entry).get(field, ""))
 
     if operation.name == "get":
         return [entry and (entry if is_own(entry) else None) for entry in reply]
@@ -76,18 +87,16 @@ def kind_of(operation: Operation, argument: Argument) -> str:
 def check_answer(who: Identity, outcome: Mapping[str, Any], follow: Sequence[bytes]) -> None:
     """Raise 403 unless all that follows a worker's answer to a push is within the queues of who registered it, as if
     it had come by `POST /done`. `follow`: specs and arguments of jobs."""
-    jobs = list(_maps(follow))
-    check_queues(who, of_outcomes([{**outcome, "enqueue": len(jobs)}, *jobs]))
+    _check_queues(who, _queues_of([outcome, *map(map_of, follow[::2])]))
 
 
-def read(operation: Operation, arguments: Sequence[bytes]) -> dict[str, Any]:
-    """A call's arguments by name, as far as they say what it is about; of what cannot be read, nothing."""
+def _by_name(operation: Operation, arguments: Sequence[bytes]) -> dict[str, Any]:
+    """A call's arguments by name, as far as they say what it is about."""
     given: dict[str, Any] = {}
     rest = list(arguments)
     for position in operation.positions:
         if position == "spec" or (position == "[spec]" and len(rest) % 2):
-            spec = unpacked(rest.pop(0)) if rest else {}
-            given |= spec if isinstance(spec, dict) else {}
+            given |= map_of(rest.pop(0)) if rest else {}
         elif position.endswith("..."):
             given[position[:-3]], rest = rest, []
         elif rest and position != "[spec]":
@@ -95,51 +104,13 @@ def read(operation: Operation, arguments: Sequence[bytes]) -> dict[str, Any]:
     return given
 
 
-def _note(kind: str, value: Any, queues: list[Any], jobs: list[Any]) -> None:
-    """What a value of a type names."""
-    match kind:
-        case "queue":
-            queues += value if isinstance(value, list) else [value]
-        case "job":
-            jobs += value if isinstance(value, list) else [value]
-        case "Where":
-            queues.append(value.get("queue") if isinstance(value, dict) else None)
-        case "Pick":
-            named = value.get("queues", []) if isinstance(value, dict) else []
-            queues += named if isinstance(named, list) else [named]
-        case "NewJob":
-            queues += map(_queue_of, _maps(value))
-        case "JobChange":
-            for one in _maps(value):
-                jobs.append(one.get("id"))
-                queues += [one["queue"]] if one.get("queue") is not None else []
-        case "Outcome":
-            queues += of_outcomes(_maps(value))
-
-
-def of_outcomes(parts: Iterable[Mapping[str, Any]]) -> Iterator[Any]:
-    """The queues of what follows: parts are outcomes, and the specs of jobs behind them."""
-    follow = 0
-    for part in parts:
-        if follow:
-            yield _queue_of(part)
-            follow -= 1
-            continue
-        count = part.get("enqueue")
-        follow = count if isinstance(count, int) else 0
-        move = part.get("move")
-        if isinstance(move, dict):
-            yield _queue_of(move)
-
-
-def _maps(parts: Sequence[bytes]) -> Iterator[dict[str, Any]]:
-    """Every second argument is a spec, with a value behind it."""
-    return (one for one in map(unpacked, parts[::2]) if isinstance(one, dict))
-
-
-def _queue_of(job: Mapping[str, Any]) -> Any:
-    queue = job.get("queue")
-    return queue if queue is not None else job.get("name", "")
+def _queues_of(maps: Iterable[Mapping[str, Any]]) -> Iterator[Any]:
+    """Those that new jobs, changes and outcomes name. A job without a queue has that of its name."""
+    for one in maps:
+        for part in (one, one.get("move")):
+            if isinstance(part, Mapping):
+                names = (part.get("queue"), part.get("name"))
+                yield from [name for name in names if name is not None][:1]
 
 
 async def _check_jobs(engine: Engine, who: Identity, ids: Iterable[Any]) -> None:
@@ -152,11 +123,10 @@ async def _check_jobs(engine: Engine, who: Identity, ids: Iterable[Any]) -> None
         if error.code in ("INVALID", "NOTFOUND"):
             return
         raise
-    check_queues(who, [replies.document(packed)["queue"] for packed in found if packed is not None])
+    _check_queues(who, [replies.document(packed)["queue"] for packed in found if packed is not None])
 
 
-def check_queues(who: Identity, queues: Iterable[Any]) -> None:
-    """Raise 403 unless all of these are within the queues of who asks."""
+def _check_queues(who: Identity, queues: Iterable[Any]) -> None:
     for queue in queues:
         if queue is None:
             raise _refused("name one of them as queue")

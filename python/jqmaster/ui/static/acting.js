@@ -1,5 +1,4 @@
-// Something is done to many jobs: it is asked before, with how many they are, and done in steps that can be stopped: to
-// those that are named from here, to all that match by masters.
+// Something is done to many jobs: it is asked before, with how many they are, and done in steps that can be stopped.
 import { api } from './api.js';
 import { count, cut, jobs as inJobs } from './format.js';
 import { open, toast, useForm } from './forms.js';
@@ -67,48 +66,27 @@ async function measure(where, { signal, show, tell }) {
 // -- step by step -------------------------------------------------------------------------------------
 
 const AT_ONCE = 200;
-const FOLLOW_MS = 300;
-
-/** Waits for the end of what masters do → its last document. `report`: as below. */
-async function followBulk(begun, report, say) {
-  let bulk = begun;
-  while (!bulk.ended_ms) {
-    say(bulk);
-    if (report.isOver()) return report.isStopped() ? api.post('/bulk', { id: bulk.id, stop: true }) : bulk;
-    await new Promise((resolve) => setTimeout(resolve, FOLLOW_MS));
-    const { bulks } = await api.get('/bulks');
-    bulk = bulks.find((one) => one.id === begun.id) || { ...bulk, ended_ms: Date.now() };
-  }
-  return bulk;
-}
-
-/** report: {isOver(), isStopped(), total, step(how far, words)} → how many it was done to */
+/** report: {isOver(), step(how far, how many)} → how many it was done to */
 async function toAllIds(action, ids, values, report) {
   let did = 0;
   for (let at = 0; at < ids.length && !report.isOver(); at += AT_ONCE) {
     const some = ids.slice(at, at + AT_ONCE);
     did += await toIds(action, some, values);
-    report.step(at + some.length, `${inJobs(did)} ${action.did}…`);
+    report.step(at + some.length, did);
   }
   return did;
 }
 
-async function toAllThatMatch(action, where, values, report) {
-  const options = action.options?.(values) || {};
-  const begun = await api.post('/bulk', {
-    what: action.id,
-    where,
-    ...options,
-    ...(report.total ? { total: report.total } : {}),
-  });
-  const bulk = await followBulk(begun, report, ({ changed, resumed }) =>
-    report.step(
-      changed,
-      `${resumed ? 'At least ' : ''}${inJobs(changed)} ${action.did}. This goes on when you close it.`,
-    ),
-  );
-  if (bulk.problem) throw new Error(bulk.problem);
-  return bulk.changed;
+/** Does what a path of the API does to all that match → to how many. */
+export async function toAllThatMatch(path, body, report) {
+  let [cursor, did] = ['', 0];
+  do {
+    const answer = await api.post(path, { ...body, count: AT_ONCE, ...(cursor ? { cursor } : {}) });
+    cursor = answer.cursor;
+    did += answer.changed;
+    report?.step(did);
+  } while (cursor && !report?.isOver());
+  return did;
 }
 
 // -- asked before -------------------------------------------------------------------------------------
@@ -130,7 +108,7 @@ const Sample = ({ rows, total }) =>
 
 /**
  * The dialog. `all`: whether no filter is set: then one types what is to be done to every job there is. `others`: how
- * many of those chosen it is not for. `end`: as far as it came, {did, isOver, isStopped, running}, also when it is closed.
+ * many of those chosen it is not for. `end`: as far as it came, {did, isOver, running}, also when it is closed.
  */
 function Mass({ action, where, rows, others, all, end, close }) {
   const [counted, setCounted] = useState({ sum: rows.length, first: rows.slice(0, SHOWN), isEnd: !where, isAll: true });
@@ -150,13 +128,11 @@ function Mass({ action, where, rows, others, all, end, close }) {
   const run = async (values) => {
     const report = {
       isOver: () => end.isOver,
-      isStopped: () => end.isStopped,
-      total: isEnd && isAll ? sum : undefined,
-      step: (at, words) => setFar({ far: at, words }),
+      step: (far, did = far) => setFar({ far, words: `${inJobs(did)} ${action.did}…` }),
     };
     try {
       end.did = await (where
-        ? toAllThatMatch(action, where, values, report)
+        ? toAllThatMatch(action.path, { where, ...(action.options?.(values) || {}) }, report)
         : toAllIds(
             action,
             rows.map((job) => job.id),
@@ -170,11 +146,7 @@ function Mass({ action, where, rows, others, all, end, close }) {
       return;
     }
     const left = where || end.isOver ? 0 : rows.length - end.did;
-    const how = !end.isOver
-      ? ''
-      : where && action.path && !end.isStopped
-        ? ' so far; it goes on'
-        : '; then it was stopped';
+    const how = end.isOver ? '; then it was stopped' : '';
     const rest = left > 0 ? ` ${count(left)} had moved on, or are protected.` : '';
     toast(`${inJobs(end.did)} ${action.did}${how}.${rest}`, end.did || end.isOver ? 'ok' : 'error');
     close();
@@ -192,10 +164,6 @@ function Mass({ action, where, rows, others, all, end, close }) {
     setFar({ far: 0, words: 'Starting…' });
     end.running = run(values);
   });
-  const stop = () => {
-    end.isStopped = Boolean(far) && !problem;
-    close();
-  };
   const number = isEnd ? `${isAll ? '' : 'At least '}${inJobs(sum)}.` : `Counting… ${sum ? inJobs(sum) : ''}`;
   const left = others
     ? ` ${count(others)} of those chosen ${others === 1 ? 'is' : 'are'} in another state and left alone.`
@@ -211,7 +179,7 @@ function Mass({ action, where, rows, others, all, end, close }) {
     }
     <div hidden=${Boolean(far)}>${fields.map((spec, i) => form.view(spec, i === 0))}</div>
     ${form.problem}<p class="problem" role="alert" hidden=${!problem}>${problem}</p>
-    <div class="buttons"><button type="button" autofocus=${!fields.length} onClick=${stop}>${far && !problem ? 'Stop' : 'Close'}</button>
+    <div class="buttons"><button type="button" autofocus=${!fields.length} onClick=${close}>${far && !problem ? 'Stop' : 'Close'}</button>
       <button type="submit" class=${action.danger ? 'danger' : 'primary'} disabled=${!isEnd || !sum || Boolean(far)}>
         ${action.label}: ${isEnd && !isAll ? `${count(sum)} and more` : inJobs(sum)}</button></div></form>`;
 }
@@ -227,7 +195,7 @@ export async function mass(action, target) {
   const whom = where ? 'all that match' : rows.length === 1 ? 'one job' : `${count(rows.length)} chosen jobs`;
   const others = where ? 0 : target.rows.length - rows.length;
   const all = where && !Object.keys(target.where).length;
-  const end = { did: undefined, isOver: false, isStopped: false, running: null };
+  const end = { did: undefined, isOver: false, running: null };
   const view = ({ close }) =>
     html`<${Mass} action=${action} where=${where} rows=${rows} others=${others} all=${all} end=${end} close=${close} />`;
   await open(`${action.label}: ${whom}`, view, { wide: true });

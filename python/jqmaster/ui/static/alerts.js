@@ -1,9 +1,8 @@
-// What is wrong now, the worst first: each alert with what may help at once, and a link to where it is looked into. And what
-// masters do to many jobs.
+// What is wrong now, the worst first: each alert with what may help at once, and a link to where it is looked into.
 import { api, path, toJob, withQuery } from './api.js';
-import { count, now } from './format.js';
+import { count } from './format.js';
 import { act } from './forms.js';
-import { Ago, Badge, Button, linked, takeJobs, toLimit, toQueue } from './parts.js';
+import { Ago, Badge, Button, takeJobs, toLimit, toQueue } from './parts.js';
 import { html, Link, useData } from './view.js';
 
 const SHOWN = 3;
@@ -104,41 +103,4 @@ export const useAlerts = (queue) => useData(alertsOf(queue), { ms: 5000, deps: [
 export function AlertsOf({ field, name }) {
   const { data, reload } = useAlerts(field === 'queue' ? name : undefined);
   return html`<${Alerts} found=${(data?.alerts || []).filter((alert) => alert[field] === name)} reload=${reload} />`;
-}
-
-// -- what masters do to many jobs ---------------------------------------------------------------------
-
-const LOOK_MS = 3000;
-const FAILED_SHOWN_MS = 600000;
-const DOES = { discard: 'Discarding', cancel: 'Cancelling', retry: 'Retrying' };
-
-const stop = (id) => api.post('/bulk', { id, stop: true });
-
-function Bulk({ bulk, reload }) {
-  const { total, changed, where } = bulk;
-  const whom = where.queue ? html` of ${linked([where.queue], toQueue)}` : '';
-  // A master that takes over may count a step less.
-  const sum = `${bulk.resumed ? 'at least ' : ''}${count(changed)}`;
-  if (bulk.ended_ms)
-    return html`<p class="problem" role="alert">${DOES[bulk.what]} jobs${whom} ended after ${sum}: ${bulk.problem}</p>`;
-  return html`<div class="bulk">
-    <span>${DOES[bulk.what]} jobs${whom}: <b>${sum}</b>${total ? ` of ${count(total)}` : ''}, begun <${Ago} ms=${bulk.begun_ms} />${bulk.actor ? ` by ${bulk.actor}` : ''}</span>
-    ${total ? html`<progress max=${Math.max(total, 1)} value=${Math.min(changed, total)} aria-label=${`${DOES[bulk.what]} jobs`}></progress>` : null}
-    <${Button} needs="operator" class="small" onClick=${async () => {
-      await act(() => stop(bulk.id), 'Stopped.');
-      reload();
-    }}>Stop<//>
-  </div>`;
-}
-
-/** Those under way, of one queue or of all, and for ten minutes those that failed; nothing while there are none. */
-export function Bulks({ queue }) {
-  const state = useData((signal) => api.get('/bulks', {}, { signal }), { ms: LOOK_MS });
-  const isShown = (bulk) => !bulk.ended_ms || (bulk.problem && now() - bulk.ended_ms < FAILED_SHOWN_MS);
-  const touches = ({ where }) => !queue || !where.queue || where.queue === queue;
-  const some = (state.data?.bulks || []).filter((bulk) => isShown(bulk) && touches(bulk));
-  if (!some.length) return null;
-  return html`<section class="panel" aria-label="Under way">
-    ${some.map((bulk) => html`<${Bulk} key=${bulk.id} bulk=${bulk} reload=${state.reload} />`)}
-  </section>`;
 }

@@ -1,49 +1,19 @@
-// What fails: by group, each with a small graph, whether it is new, and what its jobs have in common; by kind of job with
-// shares; and over time.
-import { all, api, path, stringify, withQuery } from './api.js';
+// What fails: by group, each with its newest job, and whether it is new; by kind of job with shares; and over time.
+import { all, api, path, withQuery } from './api.js';
 import { Chart, spread, useStatistics } from './chart.js';
 import { count, cut, jobs as inJobs, percent } from './format.js';
-import { Ago, Badge, Button, Empty, Head, Loaded, Pager, Section, Table, toQueue, usePageOf, zero } from './parts.js';
+import { Ago, Badge, Button, Empty, Head, Loaded, Pager, Section, Table, usePageOf, zero } from './parts.js';
 import { actionOf, mass } from './query.js';
-import { html, Link, RANGES, useData, useQuery } from './view.js';
-
-const WIDTH = 96;
-const HEIGHT = 22;
-
-const line = (points) => points.map(([x, y], i) => `${i ? 'L' : 'M'}${x.toFixed(1)} ${y.toFixed(1)}`).join('');
-
-/** <Sparkline values=${[1, 2, 3]} kind="done" title="done by the hour, a day" /> */
-function Sparkline({ values, kind = 'queued', title = '' }) {
-  const most = Math.max(...values, 1);
-  const points = values.map((value, i) => [
-    values.length < 2 ? 0 : (i / (values.length - 1)) * (WIDTH - 2) + 1,
-    HEIGHT - 2 - (value / most) * (HEIGHT - 4),
-  ]);
-  const ground = points.length && [[points[0][0], HEIGHT - 1], ...points, [points.at(-1)[0], HEIGHT - 1]];
-  return html`<svg class="spark" viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} width=${WIDTH} height=${HEIGHT} role="img" aria-label=${title}>
-    <title>${title}</title>
-    ${ground ? html`<path class=${`area is-${kind}`} d=${`${line(ground)}Z`} />` : null}
-    <path class=${`line is-${kind}`} d=${line(points)} />
-  </svg>`;
-}
+import { html, Link, useData, useQuery } from './view.js';
 
 const MOST_GROUPS = 300;
 const PAGE = 25;
-const STEPS = 30;
-const SAMPLE = 20;
 const ORDERS = {
   count: ['most jobs first', (a, b) => b.count - a.count],
   last: ['newest first', (a, b) => b.last_ms - a.last_ms],
   first: ['oldest first', (a, b) => a.first_ms - b.first_ms],
   group: ['by name', () => 0],
 };
-/** Groups, with how many failed in each part of the time, and what the newest are: {groups, isAll}. */
-async function load(range, signal) {
-  const details = { steps: STEPS, from_ms: range.from_ms, to_ms: range.to_ms + 1, sample: SAMPLE };
-  const { found, isAll } = await all('/failures', details, { signal }, MOST_GROUPS);
-  return { groups: found, isAll };
-}
-
 /** Since when a group is new: the last deploy of the time, else all of it. → {ms, words} */
 function freshness(range, [mark]) {
   return mark ? { ms: mark.time_ms, words: `since ${mark.text}` } : { ms: range.from_ms, words: 'in this time' };
@@ -58,40 +28,12 @@ const worst = (pairs) =>
     .sort((a, b) => b.error - a.error || failing(b) - failing(a))
     .slice(0, 10);
 
-/** "card 5, mail 3": the most frequent ones, each a way to its jobs. */
-const frequent = (pairs, to) =>
-  pairs
-    .slice(0, 3)
-    .map(
-      ([name, jobs], index) => html`${index ? ', ' : ''}<${Link} to=${to(name)}>${cut(name, 40)}<//> ${count(jobs)}`,
-    );
-
-/** What the newest jobs of a group have in common. */
-function Common({ one }) {
-  const { names, queues, values, looked } = one;
-  const parts = [html`jobs ${frequent(names, (name) => withQuery('/jobs', { group: one.group, name }))}`];
-  if (stringify(names) !== stringify(queues)) parts.push(html`queues ${frequent(queues, (name) => toQueue(name))}`);
-  for (const [where, value, jobs] of values.slice(0, 3))
-    parts.push(
-      html`<code>${cut(where.replace(/^argument\./, ''), 30)}: ${cut(stringify(value), 40)}</code> ${count(jobs)}`,
-    );
-  return html`<p class="muted common" title=${`Of the ${looked === 1 ? 'newest job' : `newest ${count(looked)} jobs`}`}>
-    ${looked < one.count ? `newest ${count(looked)}: ` : ''}${parts.map((part, index) => [index ? ' · ' : '', part])}</p>`;
-}
-
-/** How many failed in each part of the time. */
-function Graph({ one, text }) {
-  const sum = one.counts.reduce((whole, number) => whole + number, 0);
-  return html`<span class="counted"><${Sparkline} values=${one.counts} kind="error" title=${`${inJobs(sum)} ${text}`} />
-    ${sum ? html`<span>${count(sum)}</span>` : html`<span class="zero">0</span>`}</span>`;
-}
-
 function Count({ one, most }) {
   const width = `${Math.max(1, (one.count / most) * 100)}%`;
   return html`<span class="counted"><span>${count(one.count)}</span><span class="share" style=${{ width }}></span></span>`;
 }
 
-function columns(fresh, text, most, run) {
+function columns(fresh, most, run) {
   const jobsOf = (one) => withQuery('/jobs', { group: one.group });
   const action = (id, name, one, kind) =>
     html`<${Button} needs="operator" class=${kind} aria-label=${`${name} all of ${one.group}`} onClick=${() => run(id, one)}>${name}…<//>`;
@@ -107,10 +49,9 @@ function columns(fresh, text, most, run) {
         }
         <p class="muted said" title=${cut(one.message, 1000)}>
           <${Link} to=${path`/job/${one.id}`}>${cut(one.message, 160) || 'no message'}<//></p>
-        <${Common} one=${one} />`,
+        <p class="muted">${cut(one.name, 60)}${one.queue === one.name ? null : html` in ${cut(one.queue, 40)}`}</p>`,
     },
     { title: 'Jobs', kind: 'number', cell: (one) => html`<${Count} one=${one} most=${most} />` },
-    { title: 'In this time', kind: 'number', cell: (one) => html`<${Graph} one=${one} text=${text} />` },
     { title: 'Newest', cell: (one) => html`<span class="nowrap"><${Ago} ms=${one.last_ms} /></span>` },
     {
       title: 'Oldest kept',
@@ -140,9 +81,6 @@ const KINDS = [
   { title: 'Of all', kind: 'number', cell: (pair) => percent(failing(pair) / (failing(pair) + pair.done)) },
 ];
 
-/** "hour", "6 hours". */
-const bare = (span) => span.replace(/^1 /, '');
-
 function Summary({ groups, isAll, fresh }) {
   const sum = groups.reduce((whole, one) => whole + one.count, 0);
   const many = `${isAll ? '' : 'more than '}${count(groups.length)} ${groups.length === 1 ? 'group' : 'groups'}`;
@@ -152,14 +90,14 @@ function Summary({ groups, isAll, fresh }) {
 }
 
 /** A page of groups in order. */
-function Groups({ data, order, fresh, text, reload }) {
+function Groups({ data, order, fresh, reload }) {
   const [rows, pager] = usePageOf([...data.groups].sort(ORDERS[order][1]), PAGE);
   const run = async (id, { group }) => (await mass(actionOf(id), { where: { group } })) !== undefined && reload();
   const most = Math.max(1, ...data.groups.map((one) => one.count));
   const empty = html`<${Empty}>No job has failed for good. <${Link} to=${withQuery('/jobs', { status: 'retrying' })}>Those
     that failed and are tried again<//><//>`;
   return html`${data.groups.length ? html`<${Summary} ...${data} fresh=${fresh} />` : null}
-    <${Table} label="Failures by group" columns=${columns(fresh, text, most, run)} rows=${rows} rowKey=${(one) => one.group}
+    <${Table} label="Failures by group" columns=${columns(fresh, most, run)} rows=${rows} rowKey=${(one) => one.group}
       empty=${empty}><${Pager} of=${pager} /><//>`;
 }
 
@@ -175,11 +113,11 @@ export function Failures() {
   };
   const { state: statistics, range, by, whole: moments, from_ms, to_ms, lines, marks } = useStatistics(look);
   const fresh = freshness(range, marks);
-  const state = useData((signal) => load(range, signal), {
-    ms: 10000,
-    deps: range.isLive ? [range.name] : [from_ms, to_ms],
-  });
-  const text = range.isLive ? `in the last ${bare(RANGES.find(([name]) => name === range.name)[2])}` : 'in this time';
+  const load = async (signal) => {
+    const { found, isAll } = await all('/failures', {}, { signal }, MOST_GROUPS);
+    return { groups: found, isAll };
+  };
+  const state = useData(load, { ms: 10000 });
   const choices = html`<select aria-label="Order" value=${order}
     onChange=${({ target }) => setQuery({ order: target.value === 'count' ? '' : target.value, at: '' })}>
     ${Object.entries(ORDERS).map(([name, [title]]) => html`<option value=${name} selected=${name === order}>${title}</option>`)}</select>`;
@@ -192,7 +130,7 @@ export function Failures() {
       return { name, kind, values, latest: values.reduce((sum, one) => sum + one, 0) };
     });
   return html`<${Head} title="Failures" actions=${choices} />
-    <${Loaded} of=${state}>${(data) => html`<${Groups} data=${data} order=${order} fresh=${fresh} text=${text} reload=${state.reload} />`}<//>
+    <${Loaded} of=${state}>${(data) => html`<${Groups} data=${data} order=${order} fresh=${fresh} reload=${state.reload} />`}<//>
     <${Loaded} of=${statistics}>${(data) => html`<h2>Over time</h2><div class="grid">
       <section class="panel"><${Chart} title=${`Failed attempts, by the ${by}`} height=${150} zoom marks=${lines}
         moments=${moments} from_ms=${from_ms} to_ms=${to_ms} series=${series(data)} /></section>

@@ -1,6 +1,5 @@
 // Jobs by what they are: a line and a state in the address; and acting on one, some, or all that match.
 
-import { Bulks } from './alerts.js';
 import { all, api, boundTo, every, may, path, stringify, withQuery } from './api.js';
 import { brief, count, cut, duration, jobs as inJobs, moment, now } from './format.js';
 import { groups, names, queues, tags, workers } from './names.js';
@@ -254,7 +253,6 @@ export function Jobs() {
   }, [line]);
   const { where, wrong } = read(filters);
   return html`<${Head} title="Jobs" actions=${may('pusher') && html`<${Link} class="button" to="/enqueue">Enqueue…<//>`} />
-    <${Bulks} />
     <div class="query-line"><${FilterBar} fields=${[LINE]} /></div>
     ${
       wrong

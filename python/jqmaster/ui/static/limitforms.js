@@ -8,7 +8,7 @@ import { html } from './view.js';
 /** A limit as it can be set again. */
 export function settable(limit) {
   const body = {};
-  for (const field of ['match', 'by', 'concurrency', 'rate', 'cost'])
+  for (const field of ['match', 'by', 'concurrency', 'rate'])
     if (limit[field] !== undefined) body[field] = limit[field];
   return body;
 }
@@ -47,19 +47,17 @@ function foretold(limit, most) {
   return `${count(most)} at once${limit.by ? ' for each key' : ''}: ${then}. Now ${count(limit.running)} run, ${isWhole(limit) ? '' : 'at least '}${count(limit.held ?? 0)} are held.`;
 }
 
-function spec({ limit, period, by, cost, ...body }) {
+function spec({ limit, period, by, ...body }) {
   const hasRate = limit !== undefined || period !== undefined;
   // The API would say so as well, but by its own names.
   if (!hasRate && body.concurrency === undefined)
     throw fault('concurrency', 'Say how many may run at once, or how many may start in a period, or both.');
-  if (!hasRate && cost !== undefined) throw fault('limit', 'A cost needs a number of starts and a period.');
   if (hasRate) {
     if (limit === undefined || period === undefined)
       throw fault(limit === undefined ? 'limit' : 'period', 'A rate needs both, a number of starts and a period.');
     body.rate = { limit, period };
   }
   if (by?.length) body.by = by.length === 1 ? by[0] : by;
-  if (cost !== undefined) body.cost = /^[0-9.]+$/.test(cost) ? Number(cost) : cost;
   return body;
 }
 
@@ -73,7 +71,7 @@ export const valueAt = (job, where) =>
 
 /** A dry run: how many jobs match, what is found at its paths, and what another number would let start. */
 async function tried(values, old) {
-  const { match, by, cost } = spec(values);
+  const { match, by } = spec(values);
   const query = { match: stringify(match), newest: 1, brief: 1, looked: 1, argument_max: 65536, count: FOUND };
   const found = [];
   let [looked, cursor] = [0];
@@ -83,9 +81,8 @@ async function tried(values, old) {
     looked += page.looked;
     cursor = page.cursor;
   } while (cursor && found.length < FOUND && looked < LOOKED_AT);
-  const lost = [by, cost]
+  const lost = [by ?? []]
     .flat()
-    .filter((where) => typeof where === 'string')
     .map((where) => [where, found.filter((job) => valueAt(job, where) === undefined).length])
     .filter(([, none]) => none);
   const keys = by && new Set(found.map((job) => stringify([by].flat().map((where) => valueAt(job, where))))).size;
@@ -114,7 +111,7 @@ const mayReplace = (there) =>
 export function edit(old) {
   let agreed = old?.id;
   let before = old;
-  const { rate = {}, match, concurrency, cost } = old || {};
+  const { rate = {}, match, concurrency } = old || {};
   const name = { name: 'id', label: 'Name', required: true };
   const conditions = 'Conditions that must all hold: name, queue, priority, tags, argument.<path>, any, not.';
   const rated = (name, label, more) => ({ group: 'Starts in a period', name, label, half: true, ...more });
@@ -148,7 +145,6 @@ export function edit(old) {
       { name: 'concurrency', label: 'At once', type: 'number', value: concurrency, hint: 'How many may run.' },
       rated('limit', 'Starts', { type: 'number', value: rate.limit }),
       rated('period', 'Period', { unit: 'seconds', type: 'number', value: rate.period }),
-      rated('cost', 'Cost of a start', { value: cost, hint: 'A number, or a path into the argument; empty: 1.' }),
     ],
     dryRun: (values) => tried(values, old),
     submit: async ({ id = old?.id, ...values }) => {

@@ -58,11 +58,10 @@ const shownKey = (by) => (by === undefined ? '(all)' : typeof by === 'string' ? 
 
 /** Live use of one key, or of a limit without keys. */
 function Use({ limit, of = limit }) {
-  const { concurrency, rate, cost } = limit;
-  const unit = cost === undefined ? 'starts' : 'used';
+  const { concurrency, rate } = limit;
   const parts = [
     concurrency && html`<${Meter} value=${of.running} limit=${concurrency} unit="running" />`,
-    rate && of.starts !== undefined && html`<${Meter} value=${of.starts} limit=${rate.limit} unit=${unit} />`,
+    rate && of.starts !== undefined && html`<${Meter} value=${of.starts} limit=${rate.limit} unit="starts" />`,
   ].filter(Boolean);
   return parts.length ? parts : html`<span>${count(of.running)} running</span>`;
 }
@@ -272,7 +271,6 @@ function FullestKeys({ limit, reload }) {
 const factsOf = (limit) => [
   ['At most', inWords(limit)],
   ['For each', limit.by && html`<code>${paths(limit).join(', ')}</code>`],
-  ['Cost of a start', limit.cost !== undefined && html`<code>${String(limit.cost)}</code>`],
   ['Running', count(limit.running)],
   ['Held jobs', limit.held ? html`<b><${Least} of=${limit} number=${limit.held} /></b>` : none('0')],
   ['Keys in use', limit.by && html`${count(limit.keys)}, <${Least} of=${limit} number=${limit.full} /> of them full`],

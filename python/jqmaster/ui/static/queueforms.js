@@ -1,4 +1,5 @@
 // What is asked before a queue is limited, gets settings of its own, is emptied or forgotten.
+import { toAllThatMatch } from './acting.js';
 import { api } from './api.js';
 import { count } from './format.js';
 import { act, confirm, fault, form } from './forms.js';
@@ -18,7 +19,7 @@ export function purge(queue) {
   const choices = [WAITING, ...STATES.filter((state) => state !== 'running').map((state) => [state])];
   return form({
     title: `Discard jobs of ${queue.name}`,
-    body: 'Waiting jobs are cancelled; the records of all of them are removed. It goes on when this page is closed, and cannot be undone.',
+    body: 'Waiting jobs are cancelled; the records of all of them are removed. It cannot be undone.',
     action: 'Discard',
     danger: true,
     fields: [
@@ -37,7 +38,7 @@ export function purge(queue) {
       if (typed !== queue.name) throw fault('typed', 'This is not its name.');
       const states = status.split(',');
       const where = { queue: queue.name, status: states };
-      return api.post('/bulk', { what: 'discard', where, total: sumOf(queue, states) });
+      return toAllThatMatch('/jobs/discard', { where });
     },
   });
 }

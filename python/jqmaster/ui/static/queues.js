@@ -1,5 +1,5 @@
 // Queues: how they do, in figures and words, all of them in order, one with why it waits, and what can be done with it.
-import { AlertsOf, Bulks } from './alerts.js';
+import { AlertsOf } from './alerts.js';
 import { all, api, only, withQuery } from './api.js';
 import { Chart, spread, useStatistics, waits } from './chart.js';
 import { brief, count, cut, duration, jobs, termsOf } from './format.js';
@@ -380,7 +380,6 @@ export function Queue({ params: { name } }) {
     <${Head} title=${title} actions=${html`<${Actions} queue=${queue} change=${change(queue)} />`}>
       ${queue.paused ? html`<${Badge} word="paused" />` : null}<//>
     <${Tiles} queue=${queue} />
-    <${Bulks} queue=${queue.name} />
     <${AlertsOf} field="queue" name=${queue.name} />
     <${Section} title="Why it waits"><${Why} queue=${queue} change=${change(queue)} />
       ${queue.queued >= CROWD ? html`<${Common} name=${name} />` : null}<//>

@@ -1,7 +1,7 @@
 // Why a job waits, in plain words: the strongest reason first, with what can be done about it. What happened to it: its
 // attempts and what it waited for between them, each with a bar on one line of time. And what it waits for, as a graph.
 import { api, path, withQuery } from './api.js';
-import { amount, count, cut, duration, jobs as inJobs, moment, now } from './format.js';
+import { count, cut, duration, jobs as inJobs, moment, now } from './format.js';
 import { act } from './forms.js';
 import { Ago, Badge, Button, linked, Meter, onHold, toLimit, toQueue, Until, Worker } from './parts.js';
 import { html, Link } from './view.js';
@@ -17,7 +17,7 @@ function keyText(by) {
 
 /** One constraint: what it allows, and how much of that is in use. */
 function Limited({ one }) {
-  const { concurrency, rate, starts, cost } = one;
+  const { concurrency, rate, starts } = one;
   const much = rate && `${count(rate.limit)} in ${duration(rate.period * 1000)}`;
   return html`${
     concurrency
@@ -29,8 +29,7 @@ function Limited({ one }) {
         ? html`<div class="why-use">${
             starts === undefined
               ? html`<span>starts: ${much}, evenly</span>`
-              : html`<span>${cost === undefined ? 'starts' : 'rate'}: ${much}</span>
-                <${Meter} value=${starts} limit=${rate.limit} unit=${cost === undefined ? '' : 'used'} />`
+              : html`<span>starts: ${much}</span><${Meter} value=${starts} limit=${rate.limit} />`
           }</div>`
         : null
     }`;
@@ -50,12 +49,7 @@ function closing(one) {
   if (isFull)
     return ['is full.', html` It opens ${freed}${one.opens_ms ? html`, and its rate has room ${opens}` : ''}.`];
   if (!one.opens_ms) return ['has no room.', ''];
-  if (one.cost === undefined) return ['has no room.', html` It has room again ${opens}.`];
-  const needs = ` This job needs ${amount(one.cost)}`;
-  // It would fit: a larger one has found no room before.
-  if (one.starts + one.cost <= one.rate.limit)
-    return ['has no room.', html`${needs}, but what is left is kept for a job that needs more. It opens ${opens}.`];
-  return ['has no room.', html`${needs}: there is room for that ${opens} at the earliest.`];
+  return ['has no room.', html` It has room again ${opens}.`];
 }
 
 function Limit({ one, e }) {

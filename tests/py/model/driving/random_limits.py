@@ -56,7 +56,6 @@ class ConstraintGenerator:
         if self.is_crowded:
             self.arguments = [pack({"c": number, "n": number % 7}) for number in range(300)]
         self.most = self.rng.randint(1, 4)
-        self.likes_costs = self.chance(0.25)
 
     # ---- operations ----
 
@@ -84,7 +83,7 @@ class ConstraintGenerator:
         elif change == "concurrency" and old.concurrency:
             fields["concurrency"] = self.rng.randint(1, 5)
         elif change == "limits":
-            for field in ("concurrency", "rate", "cost"):
+            for field in ("concurrency", "rate"):
                 fields.pop(field, None)
             fields |= self.limits()
         elif change == "match":
@@ -100,10 +99,6 @@ class ConstraintGenerator:
             limits["concurrency"] = self.rng.choice((1, 1, 2, 3, 5))
         if kind != "concurrency":
             limits["rate"] = {"limit": self.rng.choice((1, 1, 2, 3, 7)), "period": self.rng.choice(PERIODS)}
-            if self.chance(0.2):
-                limits["cost"] = self.rng.choice((0, 0.5, 1, 2, 10))
-            elif self.likes_costs and self.chance(0.5):
-                limits["cost"] = "argument.n"
         return limits
 
     def matcher(self, depth=0):

@@ -195,12 +195,7 @@ class MoreGenerator:
         return fields
 
     def failures(self):
-        more = {}
-        if self.chance(0.5):
-            now = self.driver.model.now
-            from_ms = now - self.rng.choice((10, 1000, 100_000))
-            more |= {"steps": self.rng.choice((1, 3, 7)), "from_ms": from_ms, "to_ms": now + self.rng.choice((0, 1))}
-        return more | ({"group": "g"} if self.chance(0.2) else {"count": self.rng.choice((1, 2, 100))})
+        return {"group": "g"} if self.chance(0.2) else {"count": self.rng.choice((1, 2, 100))}
 
     def schedule(self):
         known = self.driver.model.schedules.defined

@@ -26,30 +26,19 @@ class Key:
 class Arrival(Part):
     def __init__(self, model):
         super().__init__(model)
-        self.most_ms = 0  # that an id may say, beside now
-        self.taken_over_ms = None  # since when nobody gave an id
         self.least_id = 0  # that there could be next when the operation began
         self.next_id = 0  # and when it is over: not in order, an end may be looked at after what came later
         self.last_id = ""
         self.keys = {}  # unique key -> Key
 
     def created(self, id):
-        """The moment in an id, of a job or a worker: now; but ids stay in order when another server took over."""
+        """The moment in an id, of a job or a worker: now."""
         number = int(id[:14], 16)
-        if self.taken_over_ms is not None:
-            self.least_id = max(self.least_id, self.taken_over_ms << 10) + (1 << 26)
-            self.most_ms = max(self.most_ms, self.now) + (2 << 16)
-            self.taken_over_ms = None
         expect(number >= self.least_id, "an id that was given before, or may have been", id)
         self.next_id = max(self.next_id, number + 1)
         created_ms = number >> 10
-        expect(self.now <= created_ms <= max(self.now, self.most_ms), "created_ms", created_ms, self.now, self.most_ms)
+        expect(created_ms == self.now, "created_ms", created_ms, self.now)
         return created_ms
-
-    def take_over(self):
-        """Another server does, which knows nothing of the last ids that were given: it leaves out 65 seconds."""
-        if self.taken_over_ms is None:  # who gave no ids in between is not noticed
-            self.taken_over_ms = self.now
 
     def transition(self, job, was, event=None):
         key = self.keys.get(job.unique)
@@ -77,20 +66,14 @@ class Arrival(Part):
     def enqueue(self, reply, options, jobs):
         token = (options or {}).get("request")
         if token:
-            asked = self.asked(jobs)
-            until_ms, (before, answer) = self.work.requests.get(("enqueue", token), (0, (None, None)))
+            until_ms, answer = self.work.requests.get(("enqueue", token), (0, None))
             if self.now < until_ms:
-                if before != asked:
-                    raise Refused("CONFLICT", "request")
                 return same(reply, answer, "repeated enqueue")
         unknown = self.links.unknown_dependencies(reply, jobs, "jobs[{}]")
         refuse(reply, *self.over_limits(jobs), *unknown)
         self.create(jobs, reply)
         if token:
-            self.work.remember("enqueue", token, (asked, reply))
-
-    def asked(self, jobs):
-        return repr([[spec | {"headers": None}, argument] for spec, argument in jobs])
+            self.work.remember("enqueue", token, reply)
 
     def over_limits(self, jobs):
         """The jobs for which there is no place in their queues."""

@@ -1,4 +1,4 @@
-"""What the clock does: sweeps, leases, standstills, and what calls are told of what is due."""
+"""What the clock does: sweeps, leases, and what calls are told of what is due."""
 
 from model.common import DEAR, SOME_TEXT, SWEEP, WAITING, expect, ms
 from model.part import Part
@@ -8,41 +8,6 @@ class Clock(Part):
     def __init__(self, model):
         super().__init__(model)
         self.expired = 0  # jobs that the last sweep, or the pick behind it, found expired
-        self.awake_ms = self.ran_ms = 0  # since when calls came without a long break, and the last one noted
-        self.stood = (0, 0)  # from when to when none could come, the last time
-
-    def come_by(self):
-        """A call that may end leases: what nobody could renew, as nobody could call, is excused."""
-        if self.now - self.ran_ms < 1000:
-            return
-        ttl_ms = ms(self.settings["worker_ttl"])
-        ends = [job.due_ms for job in self.jobs.values() if job.status == "running"]
-        seen = [worker.seen_ms for worker in self.workers.registered.values() if worker.seen_ms != worker.excused_ms]
-        ends += [seen_ms + ttl_ms for seen_ms in seen]
-        is_late = any(self.ran_ms <= end_ms < self.now - 1000 for end_ms in ends)
-        if self.ran_ms - self.awake_ms >= 60_000 and is_late:
-            begin, passed = self.ran_ms, self.now - self.ran_ms
-            self.stood = (begin, self.now)
-            for worker in self.workers.registered.values():
-                later_ms = min(worker.seen_ms + passed, self.now - 1)
-                if begin - ttl_ms <= worker.seen_ms < later_ms:
-                    worker.seen_ms = worker.excused_ms = later_ms
-        elif self.now - self.ran_ms > 120_000:
-            self.awake_ms = self.now
-        self.ran_ms = self.now
-
-    def excuse(self, job):
-        """Whether a lease that is over gets the time on top in which nobody could renew it."""
-        begin, end = self.stood
-        if not begin <= job.due_ms < end + ms(job.timeout) or job.excused_ms == job.due_ms:
-            return False
-        later_ms = job.due_ms + end - begin
-        if job.max_runtime is not None:
-            later_ms = min(later_ms, job.started_ms + ms(job.max_runtime))
-        if later_ms <= job.due_ms:
-            return False
-        job.due_ms = job.excused_ms = later_ms
-        return True
 
     def dead_workers(self):
         return [w for w in self.workers.registered.values() if w.seen_ms + ms(self.settings["worker_ttl"]) <= self.now]
@@ -114,8 +79,6 @@ class Clock(Part):
         if self.has_expired(job):
             self.expire(job)
         elif job.status == "running":
-            if self.excuse(job):
-                return True
             self.life.fail(job, "lapse", "timeout", message=SOME_TEXT)
         else:
             self.life.requeue(job)

@@ -3,8 +3,6 @@
 Operations that go on from page to page are run to their end, so here they are one step.
 """
 
-from itertools import pairwise
-
 from model.common import ENDED, SOME_TEXT, STATES, WAITING, ErrorReply, Refused, expect, same, there
 from model.matcher import decode, matches_job, pack
 from model.part import Part
@@ -177,7 +175,7 @@ class Finding(Part):
 
     # ---- failures, tags ----
 
-    def list_failures(self, reply, group=None, steps=None, from_ms=0, to_ms=0, count=None):
+    def list_failures(self, reply, group=None, count=None):
         groups = {}
         for job in self.jobs.values():
             if job.status == "error":
@@ -192,10 +190,8 @@ class Finding(Part):
             there = [j for j in jobs if not j.may_be_gone or self.engine.look(j.id)]
             first, last = there[0], there[-1]
             expected = {"group": doc["group"], "count": len(there), "first_ms": first.ended_ms,
-                        "last_ms": last.ended_ms, "id": last.id, "message": last.message}  # fmt: skip
-            if steps is not None:
-                ends = [from_ms + (to_ms - from_ms) * i // steps for i in range(steps + 1)]
-                expected["counts"] = [sum(a <= j.ended_ms < b for j in there) for a, b in pairwise(ends)]
+                        "last_ms": last.ended_ms, "id": last.id, "name": last.name, "queue": last.queue,
+                        "message": last.message}  # fmt: skip
             same(doc, expected, "failures")
 
     def list_tags(self, reply, top=None, count=None):

@@ -46,7 +46,6 @@ class Job:
     due_ms: int | None = None
     expires_ms: int | None = None
     started_ms: int | None = None
-    excused_ms: int | None = None  # the end of a lease that got a pause on top
     ended_ms: int | None = None
     worker_id: str | None = None
     reason: str | None = None

@@ -41,7 +41,7 @@ class LimitDocuments(Part):
 
     def keys_at_work(self, constraint, holders):
         """Those that jobs hold, and those with starts in the window."""
-        starts = {key for key in constraint.starts if constraint.spent(key, self.now)}
+        starts = {key for key in constraint.starts if constraint.rate and constraint.window(key, self.now)}
         return {key for id, key in holders if id == constraint.id} | starts
 
     def keys_ever(self, constraint):
@@ -89,7 +89,7 @@ class LimitDocuments(Part):
         """Takes what `usage` says of a key, besides `running`, out of the document."""
         most = constraint.concurrency
         is_full = most is not None and holders.get((constraint.id, key), 0) >= most
-        self.check_window(doc, constraint, key, None if constraint.is_weighted() else constraint.cost, is_full)
+        self.check_window(doc, constraint, key, is_full)
         queued = [j for j in self.jobs.values() if j.status == "queued" and constraint.key_of(j) == key]
         lanes, held = doc.pop("lanes"), doc.pop("held")
         expect(lanes >= 0 and 0 <= held <= len(queued), "lanes and jobs held", lanes, held, len(queued))
@@ -97,20 +97,14 @@ class LimitDocuments(Part):
         same(following is not None, held > 0, "whether a job is next")
         expect(following is None or following in [job.id for job in queued], "the job that is next", following)
 
-    def check_window(self, doc, constraint, key, cost, is_full):
-        """`hold_ms`, `starts`, `opens_ms`: as they are for a job of this cost (None: it is not known). When
-        the key has no room to run in either, `opens_ms` may be left out."""
+    def check_window(self, doc, constraint, key, is_full):
+        """`hold_ms`, `starts`, `opens_ms`. When the key has no room to run in either, `opens_ms` may be left out."""
         same(doc.pop("hold_ms", None), constraint.hold_shown(key, self.now), f"hold_ms of {constraint.id}")
         starts, opens_ms = doc.pop("starts", None), doc.pop("opens_ms", None)
-        same(starts, constraint.spent(key, self.now) if constraint.rate else None, "starts")
+        same(starts, len(constraint.window(key, self.now)) if constraint.rate else None, "starts")
         expect(opens_ms is None or opens_ms > self.now, "opens_ms is over", opens_ms, self.now)
-        if cost is None or (is_full and opens_ms is None):
-            return
-        least = min(cost, constraint.rate["limit"]) if constraint.rate else 0
-        expected = constraint.opens_ms(key, least, self.now)
-        if constraint.is_unsure(key, self.now):
-            expect(opens_ms is None or expected <= opens_ms <= constraint.sure_ms(key, self.now), "opens_ms", opens_ms)
-        else:
+        expected = constraint.opens_ms(key, self.now)
+        if not is_full or opens_ms is not None:
             same(opens_ms, expected if expected > self.now else None, f"opens_ms of {constraint.id} at {self.now}")
 
     # ---- explain ----
@@ -126,8 +120,7 @@ class LimitDocuments(Part):
         holders = self.limits.holders()
         self.explain_constraints(doc.pop("constraints"), job, holders)
         is_held = self.limits.is_held(job, holders)
-        held = doc.pop("held")
-        expect(held in (is_held, True if self.limits.unsure_keys(job) else is_held), "explain: held", held, is_held)
+        same(doc.pop("held"), is_held, "explain: held")
         self.explain_start(doc.pop("start_ms", None), job, holders)
         self.explain_place(doc, job)
         if job.status == "blocked":
@@ -140,15 +133,9 @@ class LimitDocuments(Part):
         for doc in map(dict, shown):
             constraint, key = matching[doc.pop("id")]
             has_place = self.limits.has_place(constraint, key, holders)
-            is_open = has_place and self.limits.is_in_time(constraint, key, job)
-            open = doc.pop("open")
-            maybe = constraint.is_unsure(key, self.now)
-            expect(open == is_open or (maybe and not open), "explain: open", constraint.id, open, is_open)
+            same(doc.pop("open"), has_place and self.limits.is_in_time(constraint, key), "explain: open")
             same(doc.pop("running"), holders.get((constraint.id, key), 0), "explain: running")
-            cost = constraint.cost_of(job) if constraint.rate else 0
-            told_cost = cost if constraint.rate and "cost" in constraint.given else None
-            same(doc.pop("cost", None), told_cost, "explain: cost")
-            self.check_window(doc, constraint, key, cost, not has_place)
+            self.check_window(doc, constraint, key, not has_place)
             expect(("by" in doc) == ("by" in constraint.given), "explain: by", doc)
             by = doc.pop("by", [])
             by = by if isinstance(constraint.given.get("by"), list) else [by] if "by" in constraint.given else []
@@ -167,9 +154,7 @@ class LimitDocuments(Part):
         if opening_ms is None:
             return same(start_ms, None, "explain: start_ms of what depends on other jobs")
         earliest = max(self.now, job.due_ms or 0)
-        if self.limits.unsure_keys(job):
-            expect(start_ms is None or start_ms >= self.now, "explain: start_ms", start_ms)
-        elif not (start_ms is None and self.queues.records[job.queue]["paused"]):
+        if not (start_ms is None and self.queues.records[job.queue]["paused"]):
             same(start_ms, max(earliest, opening_ms), f"explain: start_ms at {self.now}")
 
     def explain_place(self, doc, job):

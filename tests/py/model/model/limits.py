@@ -1,9 +1,7 @@
 """Constraints: whose key has room, for whom, and when.
 
 Nothing is counted but looked up anew at every question: the jobs that hold a key among all jobs, the starts
-of the window in a list. One thing is the engine's to decide, so the model only knows where it may be: a
-job that needs more of a weighted key than there is may have reserved it. Such keys are *unsure*: they may
-be open or closed.
+of the window in a list.
 """
 
 import math
@@ -11,10 +9,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from model.common import DEAR, WAITING, Refused, expect, ms, same, there
-from model.matcher import MISSING, decode, key_part, kind, matches_job, pack, value_at
+from model.matcher import MISSING, decode, key_part, matches_job, pack, value_at
 from model.part import Part
 
-FIELDS = ("by", "concurrency", "rate", "cost")
+FIELDS = ("by", "concurrency", "rate")
 
 
 @dataclass
@@ -23,7 +21,7 @@ class Constraint:
     given: dict
     blob: bytes
     declared: str | None = None  # what tells a program's declaration
-    starts: dict = field(default_factory=dict)  # key -> [(moment in ms, cost), ...]
+    starts: dict = field(default_factory=dict)  # key -> moments in ms
     held_until_ms: dict = field(default_factory=dict)  # key -> closed by hand until then
     earlier: set = field(default_factory=set)  # ids of those that it matched only after they had started
     keys: dict = field(default_factory=dict)  # job id -> its key, or None where the matcher does not hold
@@ -33,14 +31,13 @@ class Constraint:
         self.match = decode(self.blob)
         self.concurrency = self.given.get("concurrency")
         self.rate = self.given.get("rate")
-        self.cost = self.given.get("cost", 1)
         self.period_ms = self.rate and self.rate["period"] * 1000
 
     @property
     def definition(self):
         """What must stay the same for starts to be counted further."""
         period = self.rate and self.rate["period"]
-        return self.blob, self.given.get("by"), self.cost, period
+        return self.blob, self.given.get("by"), period
 
     @property
     def paths(self):
@@ -60,55 +57,31 @@ class Constraint:
         self.values.setdefault(key, values)
         return key
 
-    def cost_of(self, job):
-        cost = self.cost
-        if isinstance(cost, str):
-            cost = value_at(job, cost)
-            cost = cost if kind(cost) == "number" and cost >= 0 else 1
-        return min(cost, self.rate["limit"])
-
     # ---- rate ----
 
     def window(self, key, now):
-        """Moments and costs of the starts in the window that ends now."""
-        return [start for start in self.starts.get(key, []) if start[0] > now - self.period_ms]
-
-    def spent(self, key, now):
-        return sum(cost for _, cost in self.window(key, now))
+        """Moments of the starts in the window that ends now."""
+        return [start for start in self.starts.get(key, []) if start > now - self.period_ms]
 
     def started(self, job, now):
         key = self.key_of(job)
         if key is None:
             return
         if self.rate:
-            self.starts[key] = [*self.window(key, now), (now, self.cost_of(job))]
+            self.starts[key] = [*self.window(key, now), now]
 
-    def opens_ms(self, key, cost, now):
-        """The first moment, now or later, at which hold and rate let a start of this cost pass."""
+    def opens_ms(self, key, now):
+        """The first moment, now or later, at which hold and rate let a start pass."""
         moment = max(now, self.held_until_ms.get(key, 0))
-        if not self.rate:
+        starts = self.window(key, now) if self.rate else []
+        if not self.rate or len(starts) < self.rate["limit"]:
             return moment
-        left = self.rate["limit"] - cost
-        if self.spent(key, now) <= left:
-            return moment
-        ends = [started_ms + self.period_ms for started_ms, _ in self.window(key, now)]
-        return max(moment, math.ceil(next(end for end in ends if self.spent(key, end) <= left or end == ends[-1])))
+        return max(moment, math.ceil(starts[-self.rate["limit"]] + self.period_ms))
 
     def hold_shown(self, key, now):
         """Until when the key is on hold, as documents tell it."""
         held_ms = self.held_until_ms.get(key, 0)
         return held_ms if held_ms > now else None
-
-    def is_weighted(self):
-        return isinstance(self.cost, str) and bool(self.rate)
-
-    def is_unsure(self, key, now):
-        return self.is_weighted() and self.spent(key, now) > 0
-
-    def sure_ms(self, key, now):
-        """When an unsure key is certain to be open, if nothing starts before."""
-        moment = max(now, self.held_until_ms.get(key, 0))
-        return max(moment, math.ceil(self.window(key, now)[-1][0] + self.period_ms))
 
 
 class Limits(Part):
@@ -144,14 +117,8 @@ class Limits(Part):
         return (self.matching.get(job.id) or self.matches(job))[0]
 
     def names_of(self, job):
-        """The same, each as (constraint id, key)."""
+        """The same, each as (constraint id, key): jobs with the same are held alike."""
         return (self.matching.get(job.id) or self.matches(job))[1]
-
-    def facts_of(self, job):
-        """All that decides whether a waiting job is held, and until when: jobs with the same are alike."""
-        keys, names = self.matching.get(job.id) or self.matches(job)
-        costs = tuple(constraint.cost_of(job) for constraint, _ in keys if constraint.rate)
-        return names, costs
 
     def matches(self, job):
         keys = [(constraint, constraint.key_of(job)) for constraint in self.constraints.values()]
@@ -172,23 +139,17 @@ class Limits(Part):
         most = constraint.concurrency
         return most is None or holders.get((constraint.id, key), 0) < most
 
-    def is_in_time(self, constraint, key, job):
+    def is_in_time(self, constraint, key):
         now = self.now
         if not constraint.rate:
             return constraint.held_until_ms.get(key, 0) <= now
-        return constraint.opens_ms(key, constraint.cost_of(job), now) <= now
+        return constraint.opens_ms(key, now) <= now
 
     def is_held(self, job, holders):
         for constraint, key in self.keys_of(job):
-            if not self.has_place(constraint, key, holders) or not self.is_in_time(constraint, key, job):
+            if not self.has_place(constraint, key, holders) or not self.is_in_time(constraint, key):
                 return True
         return False
-
-    def unsure_keys(self, job):
-        return {
-            (c.id, key) for c, key in self.keys_of(job)
-            if c.is_unsure(key, self.now)
-        }  # fmt: skip
 
     def opening_ms(self, job, holders):
         """When time alone lets a waiting job start, at the latest; None if time alone does not."""
@@ -196,10 +157,7 @@ class Limits(Part):
         for constraint, key in self.keys_of(job):
             if not self.has_place(constraint, key, holders):
                 return None
-            cost = constraint.cost_of(job) if constraint.rate else 0
-            moments.append(constraint.opens_ms(key, cost, self.now))
-            if constraint.is_unsure(key, self.now):
-                moments.append(constraint.sure_ms(key, self.now))
+            moments.append(constraint.opens_ms(key, self.now))
         return max(moments)
 
     def openings(self, queues, suits=lambda job: True):
@@ -208,7 +166,7 @@ class Limits(Part):
             return []
         holders = self.holders()
         jobs = [j for j in self.jobs.values() if j.status == "queued" and self.life.is_open(j, queues) and suits(j)]
-        moments = [self.opening_ms(j, holders) for j in {self.facts_of(j): j for j in jobs}.values()]
+        moments = [self.opening_ms(j, holders) for j in {self.names_of(j): j for j in jobs}.values()]
         return [moment for moment in moments if moment is not None and moment > self.now]
 
     # ---- operations; the documents are checked in limit_documents.py ----

@@ -1,7 +1,7 @@
 """Whose turn it is: order of priority, fair queues, picks.
 
 Starting a job takes room and moves the turns of a fair queue, so an answer of several jobs is followed one by
-one. A *world* is a list of the jobs that may start; there are several where keys are unsure.
+one. A *world* is a list of the jobs that may start; there are several where a sweep may not have come to all keys.
 """
 
 from itertools import combinations
@@ -12,7 +12,6 @@ from model.part import Part
 
 DAY_MS = 86_400_000
 SIGHT = 100  # jobs of a queue among which those are looked for whose name is not refused
-LATE = object()  # in front of keys that a sweep may not have come to
 MOST_EXPIRED = 100  # a pick or assign that met more goes on in the next call
 
 
@@ -107,52 +106,42 @@ class Order(Part):
 
     # ---- which jobs may start ----
 
-    def startable(self, queues=ALL):
-        """What is known of jobs that may start: each with the unsure keys which it needs, best rank first."""
+    def ready(self, queues=ALL):
+        """The jobs that may start for certain, best rank first."""
         waiting = [job for job in self.jobs.values() if job.status == "queued"]
         open = {job.queue for job in {job.queue: job for job in waiting}.values() if self.life.is_open(job, queues)}
         waiting = sorted((job for job in waiting if job.queue in open), key=rank)
         if not self.limits.constraints:
-            return [(job, set()) for job in waiting]
-        limits, holders, unsure = self.limits, self.limits.holders(), {}
-        for facts, job in {limits.facts_of(job): job for job in waiting}.items():
-            if not limits.is_held(job, holders):
-                unsure[facts] = limits.unsure_keys(job)
-        return [(job, unsure[facts]) for job in waiting if (facts := limits.facts_of(job)) in unsure]
+            return waiting
+        limits, holders = self.limits, self.limits.holders()
+        alike = {limits.names_of(job): job for job in waiting}
+        free = {names for names, job in alike.items() if not limits.is_held(job, holders)}
+        return [job for job in waiting if limits.names_of(job) in free]
 
     def may_start(self, queues=ALL):
-        """The same where a sweep left some: keys that time has opened since the last whole one may be shut to it."""
+        """The same where a sweep left some, each with the keys that may be shut to it: time has opened them since the
+        last whole one."""
         late = self.sleepers.opened_by_time
-        return [
-            (job, unsure | ({(LATE, self.limits.names_of(job))} if job.id in late else set()))
-            for job, unsure in self.startable(queues)
-        ]
+        return [(job, {self.limits.names_of(job)} if job.id in late else set()) for job in self.ready(queues)]
 
     def note_start(self, found, started, under):
-        """Makes of what was `startable`, by id, what is so when one of them has started: that takes room under its own
+        """Makes of what `may_start`, by id, what is so when one of them has started: that takes room under its own
         keys, and makes none."""
         limits = self.limits
         del found[started.id]
         touched = set().union(*(under[name] for name in limits.names_of(started))) & found.keys()
         holders = limits.holders() if touched else {}
         for id in touched:
-            job, unsure = found[id]
-            if limits.is_held(job, holders):
+            if limits.is_held(found[id][0], holders):
                 del found[id]
-            else:
-                found[id] = job, limits.unsure_keys(job) | {key for key in unsure if key[0] is LATE}
 
     def under_keys(self, found):
-        """(constraint id, key) -> ids of the jobs under it, of those that are `startable`."""
+        """(constraint id, key) -> ids of the jobs under it, of those that `may_start`."""
         under = {}
         for job, _ in found:
             for name in self.limits.names_of(job):
                 under.setdefault(name, set()).add(job.id)
         return under
-
-    def ready(self, queues):
-        """The jobs that may start for certain, best rank first."""
-        return [job for job, unsure in self.startable(queues) if not unsure]
 
     @staticmethod
     def known(jobs, refused):
@@ -170,12 +159,12 @@ class Order(Part):
         return [job for job in self.known(jobs, refused) if job.id in seen]
 
     def worlds(self, found, job):
-        """What may start of what is `startable`, for each set of unsure keys that may be closed to all but `job`."""
-        mine = next((unsure for other, unsure in found if other is job), set())
-        others = sorted(set().union(*(unsure for _, unsure in found)) - mine, key=repr)
+        """What `may_start`, for each set of late keys that may be closed to all but `job`."""
+        mine = next((late for other, late in found if other is job), set())
+        others = sorted(set().union(*(late for _, late in found)) - mine, key=repr)
         sizes = range(len(others) + 1) if len(others) <= 4 else (0, len(others))
         for closed in (set(keys) for size in sizes for keys in combinations(others, size)):
-            yield [other for other, unsure in found if not unsure & closed]
+            yield [other for other, late in found if not late & closed]
 
     def heads(self, jobs, queues):
         """The jobs that may come next for these queues, of those that may start, which are in order of rank."""
@@ -238,8 +227,8 @@ class Order(Part):
     def follow(self, taken, queues, order, worker, without=()):
         """Starts the picked jobs one by one; yields each when it has started."""
         turns = set(range(len(entries(queues))))
-        startable = self.may_start(queues) if taken else []
-        found, under = {job.id: (job, unsure) for job, unsure in startable}, self.under_keys(startable)
+        may_start = self.may_start(queues) if taken else []
+        found, under = {job.id: (job, late) for job, late in may_start}, self.under_keys(may_start)
         for job in taken:
             turns = self.take(job, found.values(), queues, order, turns, without)
             if not turns:  # what was expected is dear to tell

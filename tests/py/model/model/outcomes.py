@@ -11,7 +11,6 @@ class Outcomes(Part):
 
     def heartbeat(self, reply, worker, jobs, blobs=(), control=False):
         self.workers.known_worker(worker)
-        self.clock.come_by()
         self.workers.sign_of_life(worker)
         if control:
             reply, asked = reply

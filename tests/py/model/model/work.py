@@ -28,7 +28,6 @@ class Work(Part):
                 reply = [0]
             return self.show_again(reply, self.started_again(answer))
         self.sleepers.gets_up(worker, wait)
-        self.clock.come_by()
         due_before = self.clock.due_count()
         self.clock.sweep(left_some=reply[0] == 0)
         taken = [self.jobs.get(doc["id"]) for doc, _ in reply[1:]]
@@ -151,7 +150,6 @@ class Work(Part):
                 self.life.watched.add(id)
 
     def tick(self, reply, limit=100):
-        self.clock.come_by()
         due_before = self.clock.due_count()
         self.clock.sweep(left_some=reply[0] == 0)
         expect(0 <= reply[1] <= limit, "moved more than the limit", reply)

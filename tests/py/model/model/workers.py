@@ -23,7 +23,6 @@ class Worker:
     seen_ms: int
     since_ms: int
     noted_ms: int  # the sign of life that was noted last
-    excused_ms: int | None = None  # the sign of life that a standstill made of the one before
     request: str = ""  # quiet or stop
     lapsed: int = 0
     key: str = ""  # of the HTTP API, with which it was registered
@@ -253,7 +252,6 @@ class Workers(Part):
             same([tuple(pair[:4]) for pair in reply[1:]], to, "to")
             return self.work.show_again([reply[0], *again[1:]], jobs)
         self.sleepers.gets_up(master, wait)
-        self.clock.come_by()
         self.due_before = self.clock.due_count()
         self.clock.sweep(left_some=reply[0] == 0)
         expect(len(reply) - 1 <= limit, "more than the limit", reply)
