@@ -2,6 +2,7 @@
 --
 -- Each definition has its own number, which names its keys. A constraint whose matcher changes gets a new number, since
 -- the state under the old one is of no use. An old number has no limits and holds nothing.
+local batch = require "jqlua.base.batch"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
@@ -26,7 +27,6 @@ M.LONGEST_VALUE = 64
 
 -- By queue and name, with a zero byte between, the definitions that may match.
 M.lookups = {}
-M.unsaved = {} -- by their keys those that are not stored yet: the call may still be refused
 local asked = {} -- conditions to test for the jobs of this call, and how many jobs they are
 
 --- The definition of a constraint.
@@ -174,7 +174,7 @@ local function look_up(queue_name, name)
 end
 
 --- The definitions that may match jobs of that queue and name, by number. Looked up once for each version of the
---- set of constraints, then stored with what else the call writes (room.save_all).
+--- set of constraints, then stored with what else the call writes.
 ---@param queue_name string
 ---@param name string
 ---@return table[] # read-only
@@ -188,7 +188,7 @@ function M.matching(queue_name, name)
   list = raw and (known[raw] or decode(raw))
   if not list or list.version ~= version then
     list = look_up(queue_name, name)
-    M.unsaved[keys.MATCHING .. pair] = struct.pack(">I4", version) .. (list[1] and cmsgpack.pack(list) or "")
+    batch.write(keys.MATCHING .. pair, struct.pack(">I4", version) .. (list[1] and cmsgpack.pack(list) or ""))
   end
   M.lookups[pair] = list
   return list

@@ -3,8 +3,6 @@
 -- A key is closed while its jobs use all its concurrency, or until a time: because it was put on hold, or because the
 -- rate has no room. Of each key the moments of its latest starts are stored, so that as many as the limit lie in any
 -- period.
-local batch = require "jqlua.base.batch"
-local constraints = require "jqlua.limits.constraints"
 local job_units = require "jqlua.limits.job_units"
 local keyrecord = require "jqlua.limits.keyrecord"
 local keys = require "jqlua.base.keys"
@@ -119,12 +117,8 @@ local function save(key)
   keyrecord.save(key)
 end
 
---- Buffers the keys that changed, and what was looked up, for the next flush.
+--- Buffers the keys that changed for the next flush.
 function M.save_all()
-  for name, raw in next, constraints.unsaved do
-    batch.write(name, raw)
-    constraints.unsaved[name] = nil
-  end
   for _, key in next, keyrecord.keys do
     if key.is_changed then
       save(key)
