@@ -34,7 +34,7 @@ local RESUME = {
 }
 
 local MOST_LOOKS = 1000 -- jobs that a call searches for circles
-local looks = PER_CALL
+local looks = {}
 
 --- Checks an outcome's `move`.
 ---@param path string

@@ -28,12 +28,12 @@ function M.is_id(name)
 end
 
 -- Decoded records, by their bytes.
-local known = {}
+local known = KEPT
 
 -- Records that this call has read, or false.
-local open = PER_CALL
+local open = {}
 -- Their last signs of life.
-local seen_ms = PER_CALL
+local seen_ms = {}
 
 -- In front of a record: its last sign of life, as in keys.ALIVE.
 local SEEN = ">d"

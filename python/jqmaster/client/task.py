@@ -15,8 +15,7 @@ from jqmaster.client.link import plain
 from jqmaster.engine import options, tracing
 from jqmaster.engine.options import JobOptions, NewJob, Seconds
 from jqmaster.engine.replies import Job
-from jqmaster.worker.ending import UNPACKABLE, FollowUp, Move, NewCall, returned, unpackable
-from jqmaster.worker.failure import JobFailed, text_of
+from jqmaster.worker.ending import UNPACKABLE, FollowUp, JobFailed, Move, NewCall, returned, text_of, unpackable
 from jqmaster.worker.notes import notebook_of
 
 P = ParamSpec("P")

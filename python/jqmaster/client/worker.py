@@ -27,17 +27,16 @@ from jqmaster.engine.replies import Job
 from jqmaster.errors import Invalid, JQError, Unavailable, brought_by
 from jqmaster.server import logs
 from jqmaster.server.signing import new_secret
+from jqmaster.worker.attempts import Attempts
 from jqmaster.worker.ending import Outcome
 from jqmaster.worker.notes import in_a_loop
 from jqmaster.worker.signals import Signals
-from jqmaster.worker.slots import Slots
-from jqmaster.worker.sources import EngineSource, RedisSource
+from jqmaster.worker.sources import AWAY, EngineSource, HttpSource, RedisSource
 from jqmaster.worker.threads import Threads
-from jqmaster.worker.trouble import AWAY, lasting
-from jqmaster.worker.worker import STOP_TIMEOUT_S, Function, Worker
+from jqmaster.worker.worker import STOP_TIMEOUT_S, Function, Worker, lasting
 
 if TYPE_CHECKING:
-    from jqmaster.worker.process_pool import ProcessPool
+    from jqmaster.worker.processes import ProcessPool
 
 log = logging.getLogger("jqmaster.worker")
 _ANY_ADDRESS = ("", "0.0.0.0", "::")
@@ -174,7 +173,7 @@ class AppWorker:
         if not task.process:
             return await task.attempt(job, self.threads.run)
         if self._processes is None:
-            from jqmaster.worker.process_pool import ProcessPool
+            from jqmaster.worker.processes import ProcessPool
 
             self._processes = ProcessPool(self.threads, self.concurrency, self.process_jobs)
         assert task.function is not None
@@ -202,8 +201,6 @@ class AppWorker:
         if target.is_redis:
             how: dict[str, Any] = {"form": target.form, "recreate": target.recreate}
             return RedisSource(target.url, target.redis_namespace, queues, **how, **wish)
-        from jqmaster.worker.http_source import HttpSource
-
         urls, key = target.masters()
         return HttpSource(urls, queues, key=key, **wish)
 
@@ -288,7 +285,7 @@ async def aburst(
     attempts: list[tuple[Outcome, str]] = []
     source = _BurstSource(jq, transport.engine, app.queues, ("retrying", "scheduled") if delayed else ("retrying",))
     worker = app.worker(source, on_outcome=lambda *attempt: attempts.append(attempt))
-    source.slots = worker.slots
+    source.attempts = worker.attempts
     try:
         async with app.surroundings():
             await worker.run(source.empty)
@@ -316,7 +313,7 @@ def _cause(outcome: Outcome) -> Exception:
 class _BurstSource(EngineSource):
     """A source that waits for no jobs, and says when there are none."""
 
-    slots: Slots
+    attempts: Attempts
 
     def __init__(self, jq: Registry, engine: Operations, queues: Sequence[str], states: Sequence[str]) -> None:
         """`states`: of jobs that are not waited for."""
@@ -328,14 +325,14 @@ class _BurstSource(EngineSource):
     async def fetch(self, count: int) -> list[Job]:
         try:
             while True:
-                was_busy = not self.slots.is_idle  # what ends meanwhile may leave more to run
+                was_busy = not self.attempts.is_idle  # what ends meanwhile may leave more to run
                 next_ms, jobs = await self._engine.pick(self.worker, count=count, **self._wish)
                 if jobs or not next_ms:
                     return jobs
                 if was_busy:
                     with suppress(TimeoutError):
                         async with asyncio.timeout(_LOOK_S):
-                            await self.slots.until(lambda: self.slots.is_idle)
+                            await self.attempts.until(lambda: self.attempts.is_idle)
                 elif not await self._hurry():
                     break
         except Exception as error:
