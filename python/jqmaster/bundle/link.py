@@ -34,10 +34,13 @@ _LITERAL = re.compile(r'\(?"(?:\\.|[^"\\])*"\)?|true|false|[-\d(][-+*/^(). \dex]
 # What check.refuse raises is the reply. pcall would give the text of an error alone.
 _FRAME = """\
 local ok, reply = xpcall(%s, %s)
-if ok or type(reply) == "table" and reply.is_refusal then
+local is_refusal = type(reply) == "table" and reply.is_refusal
+if not ok and (not is_refusal or reply.has_writes) then
+%send
+if ok or is_refusal then
 return reply
 end
-%serror(reply, 0)
+error(reply, 0)
 """
 
 
