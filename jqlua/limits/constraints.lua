@@ -145,7 +145,7 @@ function M.entry(definition, facts, job)
 end
 
 -- Definitions that may match, by the bytes that are stored for a queue and a name; with the version of the set.
-local known = {}
+local known = KEPT
 
 --- Whether a definition can match jobs of that queue and name.
 local function may_match(definition, queue_name, name)

@@ -15,6 +15,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from jqmaster import __version__
 from jqmaster.client.handle import batched
 from jqmaster.client.immediate import Memory
 from jqmaster.client.registry import Registry
@@ -77,9 +78,8 @@ class AppWorker:
             raise ValueError(f"concurrency: expected 1 to {_MOST_JOBS}, got {self.concurrency}; start more workers")
         if len(self.queues) > _MOST_QUEUES:
             raise ValueError(
-                f"queues: a worker takes jobs from at most {_MOST_QUEUES} queues, got {len(self.queues)}. Each kind "
-                'of job waits in a queue of its own unless it is told another: give them one, as by JQ(queue="default")'
-                "; or name queues or patterns, such as --queues 'mail.*,report.*'"
+                f"a worker takes jobs from at most {_MOST_QUEUES} queues, got {len(self.queues)}, one for each kind: "
+                "give them one, as by JQ(queue=\"default\"), or name patterns, such as --queues 'mail.*,report.*'"
             )
         if self.push and not self.advertise and self.host in _ANY_ADDRESS:
             raise ValueError(
@@ -100,7 +100,10 @@ class AppWorker:
             problem = "gevent has patched threads, in which a worker runs plain functions: they would never begin"
             logs.say(log, f"{problem}. Patch in no module that workers import", is_error=True)
             return 1
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None
+        with suppress(ImportError):  # asyncio's own will do
+            from uvloop import new_event_loop as loop_factory
+        with asyncio.Runner(loop_factory=loop_factory) as runner:
             stop = asyncio.Event()
             signals = Signals(runner.get_loop(), stop.set, self.drain_timeout_s)
             code, is_outlived = signals.run(self._ended(stop))
@@ -155,7 +158,8 @@ class AppWorker:
         """What surrounds a worker: what the program declares, and lifespans; the end of threads and processes."""
         tried = asyncio.Event()
         async with AsyncExitStack() as stack:
-            stack.callback(self._end)
+            stack.callback(lambda: self._processes.stop() if self._processes else None)
+            stack.callback(self.threads.stop)
             bringing = asyncio.create_task(_bring(self.jq, tried), name="declared")
             bringing.add_done_callback(lambda _: tried.set())
             stack.push_async_callback(end, [bringing])
@@ -175,11 +179,6 @@ class AppWorker:
         assert task.function is not None
         return await self._processes.run(task.function.__module__, job, self.jq.target)
 
-    def _end(self) -> None:
-        self.threads.stop()
-        if self._processes is not None:
-            self._processes.stop()
-
     async def _ended(self, stop: asyncio.Event) -> tuple[int, bool]:
         """With which exit code, and whether functions run on."""
         try:
@@ -189,8 +188,6 @@ class AppWorker:
             return 1, False
 
     def _source(self) -> EngineSource:
-        from jqmaster import __version__
-
         about = {
             "max_jobs": self.concurrency,
             "host": socket.gethostname() or None,
@@ -214,14 +211,6 @@ class AppWorker:
             log.error("job %s (%s) failed for good in attempt %d: %s", job.id, job.name, job.attempt, message)
         if self.on_outcome is not None:
             self.on_outcome(outcome, state)
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    try:
-        import uvloop
-    except ImportError:  # asyncio's own will do
-        return None
-    return uvloop.new_event_loop
 
 
 async def _registered(source: EngineSource, stop: asyncio.Event) -> bool:

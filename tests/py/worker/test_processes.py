@@ -232,4 +232,4 @@ def test_jobs_ask_the_server_that_their_worker_was_told(jq: JQ, task: Any) -> No
     with Process("jqmaster.cli", "work", "process_jobs:jobs", *told, ready="is ready", variables=elsewhere):
         name, follower = task.enqueue().result(timeout=LONG_S)
         assert name == jq.handle(follower).result(timeout=LONG_S) == repr(jq)
-        assert jq.chord([here.job()], asks_dependencies.job()).result(timeout=LONG_S) == [repr(jq)]
+        assert jq.chain([here.job()], asks_dependencies.job()).result(timeout=LONG_S) == [repr(jq)]
