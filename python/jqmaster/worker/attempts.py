@@ -107,7 +107,7 @@ class Attempts:
         """One has begun. Most are over before anything is due: one that is due sooner is looked at."""
         self.running[running.job.held] = running
         # Cancelled before it began, it would never take itself off the list.
-        running.task.add_done_callback(partial(self._gone, running.job.held))
+        running.task.add_done_callback(partial(self._gone, running))
         if running.renews < self._next:
             self._must_beat.set()
 
@@ -116,8 +116,9 @@ class Attempts:
         self._ended.append((outcome, said))
         self._has_ended.set()
 
-    def _gone(self, held: Key, _task: asyncio.Task[None]) -> None:
-        self.running.pop(held, None)
+    def _gone(self, running: Running, _task: asyncio.Task[None]) -> None:
+        del running.task  # whose context holds the notebook: a circle would wait for the collector
+        self.running.pop(running.job.held, None)
         self.changed()
 
     # -- heartbeats -------------------------------------------------------------------------------

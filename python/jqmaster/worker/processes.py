@@ -148,7 +148,9 @@ class _Process:
         except (EOFError, OSError):
             self.wait(EXIT_S)
             self._process.kill()
-            raise ProcessDied(f"its process died: {_death(self._process.wait())}") from None
+            code = self._process.wait()
+            how = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
+            raise ProcessDied(f"its process died: {how}") from None
         return item
 
     def end(self) -> None:
@@ -180,15 +182,6 @@ def _main_module() -> str:
     main = sys.modules["__main__"]
     spec = getattr(main, "__spec__", None)
     return str(main.__file__ if spec is None else spec.name)
-
-
-def _death(exit_code: int) -> str:
-    if exit_code >= 0:
-        return f"exit code {exit_code}"
-    with contextlib.suppress(ValueError):
-        name = signal.Signals(-exit_code).name
-        return f"{name}, as for want of memory" if name == "SIGKILL" else name
-    return f"signal {-exit_code}"
 
 
 # -- in a process ---------------------------------------------------------------------------------

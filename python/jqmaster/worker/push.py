@@ -58,10 +58,8 @@ class PushHost:
         try:
             fields = replies.document(body)
             job = replies.job_of(fields, fields.pop("argument"))
-        except KeyError as error:
-            return _error(400, "INVALID", f"{error.args[0]}: missing")
-        except (ValueError, TypeError, msgpack.UnpackException) as error:
-            return _error(400, "INVALID", f"the body is no job: {error or type(error).__name__}")
+        except (KeyError, ValueError, TypeError, msgpack.UnpackException) as error:
+            return _error(400, "INVALID", f"the body is no job: {error!r}")
         if job.name not in self._worker.functions:
             return _error(404, "NOTFOUND", f"this worker has no function for jobs named {job.name}")
         if job.held in self._seen:

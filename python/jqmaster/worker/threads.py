@@ -24,7 +24,7 @@ TimeoutError, and takes a CancelledError for its own."""
 
 
 class _Call(NamedTuple):
-    run: Callable[[], Ended]
+    run: Callable[[], Any]
     future: asyncio.Future[Ended]
     claim: threading.Lock  # taken by the thread that runs it, or by who cancels it before
 
@@ -44,7 +44,7 @@ class Threads:
 
     async def run(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Call `function` in a thread, in this context. Raises what it raises."""
-        work = partial(copy_context().run, _ended, os.getpid(), function, *args, **kwargs)
+        work = partial(copy_context().run, function, *args, **kwargs)
         call = _Call(work, asyncio.get_running_loop().create_future(), threading.Lock())
         self._calls.put(call)
         # Not a ThreadPoolExecutor: the end of a process waits for its threads, whatever they do, and each child that is
@@ -75,9 +75,14 @@ class Threads:
             self._calls.put(None)
 
     def _work(self) -> None:
+        pid = os.getpid()
         while (call := self._calls.get()) is not None:
             if call.claim.acquire(blocking=False):
-                ended = call.run()
+                try:
+                    ended: Ended = call.run(), None
+                except BaseException as error:
+                    ended = None, error
+                end_if_forked(pid, ended[1])
                 with contextlib.suppress(RuntimeError):  # the worker has ended meanwhile
                     call.future.get_loop().call_soon_threadsafe(self._give, call.future, ended)
                 del ended
@@ -104,13 +109,3 @@ def end_if_forked(pid: int, error: BaseException | None = None) -> None:
         with contextlib.suppress(BaseException):
             os.write(2, trace_of(error).encode())
     os._exit(code)
-
-
-def _ended(pid: int, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Ended:
-    result, error = None, None
-    try:
-        result = function(*args, **kwargs)
-    except BaseException as problem:
-        error = problem
-    end_if_forked(pid, error)
-    return result, error

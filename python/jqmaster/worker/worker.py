@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
@@ -204,26 +204,20 @@ class Worker:
         if busy := len(self.running):
             name, wait_s = self.source.full_name, self._drain_timeout_s
             logs.say(log, f"worker {name} stops; it waits up to {wait_s:g} s for running jobs: {busy}")
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(self._drain_timeout_s):
-                await self.attempts.until(lambda: self.attempts.is_idle)
-        except TimeoutError:
-            await self._leave()
-
-    async def _leave(self) -> None:
-        if left := self.running:
-            for running in left:
-                running.stop(STOPS)
-            await asyncio.wait([running.task for running in left], timeout=END_S)
-            # Threads and processes go on until they are ended: limits of their jobs count them that long.
-            held = [running.job.held for running in left]
-            await self._say(self.source.release(held, HANDOVER_S, hold={"*": HANDOVER_S}))
-        await self._say(self.attempts.until(lambda: self.attempts.is_reported))
-
-    async def _say(self, work: Coroutine[Any, Any, None]) -> None:
+                return await self.attempts.until(lambda: self.attempts.is_idle)
+        left = self.running
+        for running in left:
+            running.stop(STOPS)
         try:
-            async with asyncio.timeout(SAY_S):
-                await work
+            async with asyncio.timeout(END_S + SAY_S):
+                if left:
+                    await asyncio.wait([running.task for running in left], timeout=END_S)
+                    # Threads and processes go on until they are ended: limits of their jobs count them that long.
+                    held = [running.job.held for running in left]
+                    await self.source.release(held, HANDOVER_S, hold={"*": HANDOVER_S})
+                await self.attempts.until(lambda: self.attempts.is_reported)
         except (TimeoutError, JQError) as error:
             log.warning("cannot report some outcomes, their leases will run out: %r", error)
 
