@@ -201,15 +201,19 @@ async def _first(cluster: Partitions, call: Call) -> Any:
 
 async def _any(cluster: Partitions, call: Call) -> Any:
     """Whichever has it."""
-    return next(answer for answer in await cluster.everywhere(call, lacking=True) if answer is not None)
+    return (await cluster.everywhere(call, lacking=True))[0]
+
+
+async def _changed(cluster: Partitions, call: Call) -> list[Any]:
+    return await cluster.everywhere(call, lacking=True, changes=True)
 
 
 async def _all(cluster: Partitions, call: Call) -> Any:
     """The same in each."""
     if call.operation == "queue" and call.spec.get("known"):  # in one partition perhaps: then it is changed in all
-        await cluster.in_order(call)
+        await _changed(cluster, call)
         call = call.but(known=None)
-    answers = await cluster.in_order(call)
+    answers = await _changed(cluster, call)
     if call.operation == "queue":
         cluster.routes.forget(call.spec.get("name"))
         return listings.merged("queues", answers)
@@ -220,7 +224,7 @@ async def _constrain(cluster: Partitions, call: Call) -> Any:
     """Each partition has a part of the limits, unless it has keys of its own."""
     match = unpacked(call.arguments[1]) if len(call.arguments) > 1 else {}
     is_exact = len(cluster.engines) == 1 or await cluster.routes.is_exact(call.spec.get("by"), match)
-    return listings.merged("constraints", await cluster.in_order(call.but(shared=None if is_exact else True)))
+    return listings.merged("constraints", await _changed(cluster, call.but(shared=None if is_exact else True)))
 
 
 async def _tick(cluster: Partitions, call: Call) -> Any:

@@ -35,7 +35,7 @@ from jqmaster.server.loop import Loop
 from jqmaster.server.master import Color, Master
 from jqmaster.server.meters import Meters
 from jqmaster.server.origin import is_loopback
-from jqmaster.server.session import IDLE_S, NO_PROXIES, Proxies
+from jqmaster.server.session import Networks
 from jqmaster.server.sockets import bind_tcp
 from jqmaster.server.webhooks import Webhooks
 
@@ -69,11 +69,9 @@ class ServeOptions:
     max_deliveries: int = 1000
     recreate: bool = False  # set a namespace up again that has vanished
     access_log: bool = False  # a line for each request
-    metrics_queues: int = 100  # shown one by one in /metrics
     allowed_hosts: Collection[str] = ()  # names to be asked by; "*": any
     root_path: str = ""  # under which a proxy serves it, such as /jq
-    proxies: Proxies = NO_PROXIES  # who say who a user is
-    session_idle_s: float = IDLE_S
+    trusted_proxies: Networks = ()  # who say who a user is
     tls_cert: Path | None = None  # PEM files; with them it is HTTPS
     tls_key: Path | None = None
     push_to: Egress | None = None  # where workers may be that are pushed to
@@ -112,7 +110,7 @@ class Server:
         self.redis_url = ""
         self.master: Master
         self.app: App
-        self.dispatch: Dispatch
+        self.dispatches: list[Dispatch]  # one for each partition
         self.webhooks: Webhooks
         self._embedded = contextlib.ExitStack()  # an own Redis, if there is one
         self._http: asyncio.Task[None]
@@ -172,24 +170,23 @@ class Server:
         self._parts.push_async_callback(ended.stop)
         engine, meters, egress = here.engine, Meters(), options.egress()
         name = f"{socket.gethostname()}:{os.getpid()}"
-        self.dispatch = here.each(
-            lambda partition: Dispatch(
-                partition, master=name, egress=egress, keyring=keyring,
-                max_deliveries=here.share(options.max_deliveries), meters=meters,
-            )
-        )  # fmt: skip
+        share = max(1, options.max_deliveries // len(here.engines))
+        self.dispatches = [
+            Dispatch(part, master=name, egress=egress, keyring=keyring, max_deliveries=share, meters=meters)
+            for part in here.engines
+        ]
         self.webhooks = Webhooks(engine, waiting, master=name, egress=egress, meters=meters)
         self.master = Master(
             engine, waiting, ended,
-            keyring=keyring, proxies=options.proxies, session_idle_s=options.session_idle_s,
-            meters=meters, metrics_queues=options.metrics_queues,
+            keyring=keyring, proxies=options.trusted_proxies, meters=meters,
             redis=without_password(self.redis_url), environment=options.environment, color=options.environment_color,
         )  # fmt: skip
         self.master.enqueuing = here.enqueuing()
         self._serve_http(listening)
         # The HTTP server still answers meanwhile: outcomes of running jobs are welcome to the end.
         self._parts.push_async_callback(self._stop_work)
-        self.dispatch.start()
+        for dispatch in self.dispatches:
+            dispatch.start()
         self.webhooks.start()
 
     async def _stop_work(self) -> None:
@@ -198,7 +195,7 @@ class Server:
         master.waiting.drain()
         master.ended.drain()
         most_s = self._left_s(0.1, 0.6)
-        await asyncio.gather(self.dispatch.stop(most_s), self.webhooks.stop(most_s))
+        await asyncio.gather(*(part.stop(most_s) for part in (*self.dispatches, self.webhooks)))
 
     async def _own_redis(self) -> str:
         """Start one; its URL."""
@@ -213,7 +210,7 @@ class Server:
         """The namespace's keys. Raises JQError, and StartError where others than this host may ask, and there are
         none."""
         options = self.options
-        is_closed = bool(options.proxies.networks)
+        is_closed = bool(options.trusted_proxies)
         keyring = Keyring(engine, required=is_closed or not (options.is_local or options.insecure))
         await keyring.look()
         if not (keyring.count or options.is_local or is_closed):
@@ -256,7 +253,7 @@ class Server:
         async def stop() -> None:
             shutdown.set()
             timeout_s = config.graceful_timeout = self._left_s(0.2, 0.6)
-            app.bounds.hurry(timeout_s / 2)
+            app.bounds.hurry(timeout_s / 3)
             await asyncio.wait({http}, timeout=timeout_s + 1)
             await end((http,), 1.0)
 

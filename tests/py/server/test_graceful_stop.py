@@ -89,7 +89,7 @@ async def test_the_stop_is_bounded_whatever_hangs(redis_url: str, namespace: str
                     assert refused.recv(12) == b"HTTP/1.1 413"
                     master.signal()
                     assert await asyncio.to_thread(master.ends) == 0
-                assert half.recv(12) == b"HTTP/1.1 503"
+                assert half.recv(12) == b"HTTP/1.1 408"
         assert "Traceback" not in master.text
 
 
