@@ -7,7 +7,6 @@ loop sleeps until the next due moment or a wake marker.
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 import aiohttp
@@ -49,25 +48,17 @@ _HEADERS = {"content-type": MSGPACK, "accept": MSGPACK}
 class Dispatch(Sender):
     """Delivers jobs to registered workers, at most `max_deliveries` at a time. `start`, then `stop`.
 
-    `master`: its name. `egress`: to where, default loopback and private networks. `keyring`: the keys with which
-    workers are registered; what one answers is held to the queues of its key.
+    `master`: its name. `keyring`: the keys with which workers are registered; what one answers is held to the queues
+    of its key.
     """
 
-    log = logging.getLogger("jqmaster.dispatch")
     takes = "assign jobs"
     what = "worker"
 
     def __init__(
-        self,
-        engine: Engine,
-        *,
-        master: str = "",
-        max_deliveries: int = 1000,
-        meters: Meters | None = None,
-        egress: Egress | None = None,
-        keyring: Keyring | None = None,
+        self, engine: Engine, *, master: str, max_deliveries: int, meters: Meters, egress: Egress, keyring: Keyring
     ) -> None:
-        super().__init__(engine, master, max_deliveries, egress or Egress(), meters or Meters())
+        super().__init__(engine, master, max_deliveries, egress, meters)
         self._channel = Channel(engine.redis, f"{engine.namespace}:wake:{CHANNEL}")
         self._request = new_request()
         self._keyring = keyring
@@ -120,7 +111,7 @@ class Dispatch(Sender):
 
     async def finish(self, push: Push, answer: Answer) -> None:
         """As `Sender.finish`, if the worker's key may still do what the answer asks for."""
-        if push.key and self._keyring is not None:
+        if push.key:
             who = await self._keyring.of_worker(push.key)
             if who is None:
                 why = "the key that the worker was registered with is not good any more"

@@ -7,7 +7,6 @@ retries. It is signed, and goes only where this master may push. Of an answer no
 from __future__ import annotations
 
 import json
-import logging
 import random
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -40,14 +39,11 @@ _HEADERS = {"content-type": JSON, "user-agent": f"jqmaster/{__version__}", "conn
 class Webhooks(Sender):
     """Delivers notifications, at most `MOST` at a time. `start`, then `stop`, which needs `waiting` drained."""
 
-    log = logging.getLogger("jqmaster.webhooks")
     takes = "take notifications"
     what = "receiver"
 
-    def __init__(
-        self, engine: Engine, waiting: Waiting, *, master: str, egress: Egress, meters: Meters | None = None
-    ) -> None:
-        super().__init__(engine, master, MOST, egress, meters or Meters())
+    def __init__(self, engine: Engine, waiting: Waiting, *, master: str, egress: Egress, meters: Meters) -> None:
+        super().__init__(engine, master, MOST, egress, meters)
         self._waiting = waiting
         self._is_used = False  # the namespace has had notifications
         self._jobs: list[dict[str, Any]] = []  # that are picked, and not yet on their way
