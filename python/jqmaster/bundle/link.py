@@ -3,8 +3,9 @@
 Every statement of a module begins in the first column and is one of these: ``local x = require "jqlua.x"``,
 ``local M = {}``, a function, a single value, ``return M``. No name hides another, as luacheck sees to.
 
-In a script all begins anew with each call. In the library a module's tables stay, but for those that are ``PER_CALL``;
-after an error that is no refusal all of it is defined anew.
+In a script all begins anew with each call. In the library a module stays as it is, but for its tables that begin as
+``{}``: these begin each call empty; those that begin as ``KEPT`` do not. After an error that is no refusal all of it is
+defined anew.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class Item:
     @property
     def is_state(self) -> bool:
         """Whether it is a table that begins each call empty."""
-        return self.text == "PER_CALL"
+        return self.text == "{}"
 
     def __str__(self) -> str:
         return f"{self.module.name}.{self.name}"
@@ -98,7 +99,7 @@ def parse_module(name: str, source: str, require: Require) -> Module:
             item = _item(module, statement)
             module.items[f"M.{item.name}" if item.is_public else item.name] = item
     for item in sorted(module.items.values(), key=lambda item: item.is_function):
-        item.parts = ["{}"] if item.is_state else _parts(item.text, module, item)
+        item.parts = ["{}"] if item.text == "KEPT" else _parts(item.text, module, item)
         text = "".join(part if isinstance(part, str) else "?" for part in item.parts)
         if not item.is_function and _LITERAL.fullmatch(text):
             item.literal = text if text.isalnum() else f"({text})"
@@ -196,7 +197,7 @@ def link_script(script: Module, common: Container[str] = (), group: Callable[[It
         entries.append(f"__index = function(_, n)\nlocal v\n{choice}\nF_[n] = v\nreturn v\nend")
     table = "local F_\nF_ = {\n" + ",\n".join(entries) + "\n}\nsetmetatable(F_, F_)\n"
     frame = _FRAME % (f"function()\n{render(script.parts)}\nend", "function(problem) return problem end", "")
-    return f"local LASTS = false\n{table}{frame}"
+    return table + frame
 
 
 def reached_by(script: Module) -> dict[Item, None]:
@@ -228,7 +229,6 @@ _FLAGS = {"write": "", "drain": '"allow-oom"', "read": '"no-writes"'}
 
 _HEAD = """\
 local KEYS, ARGV
-local LASTS = true
 local definitions, modules, operations, STATE, namespaces = {}, {}, {}, {}, {}
 local few = 8
 local current, current_keys

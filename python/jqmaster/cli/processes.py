@@ -40,9 +40,6 @@ class Serve:
     tls_cert: Annotated[Path | None, option("PEM certificate, to serve HTTPS")] = None
     tls_key: Annotated[Path | None, option("PEM key; default: in the certificate's file")] = None
     trusted_proxies: Annotated[Networks | None, option("proxies trusted to name users: 10.0.0.5,fd00::/64")] = None
-    proxy_user_header: Annotated[str, option("header with the user's name")] = "x-forwarded-user"
-    proxy_roles_header: Annotated[str, option("header with the user's roles; viewer without it")] = "x-forwarded-roles"
-    session_idle: Annotated[Span, option("idle time after which web UI logins expire, in s")] = 3600
     push_to: Annotated[PushTo, option("networks to push to, * for any; default: private networks")] = None
     data_dir: Annotated[Path, option("data directory of its own Redis")] = Path("var")
     max_memory: Annotated[Memory | None, option("MiB its own Redis may use, 0: any; default: half the machine's")] = (
@@ -56,7 +53,6 @@ class Serve:
     environment_color: Annotated[
         Literal["grey", "blue", "green", "amber", "red", "purple"], option("color of that name")
     ] = "grey"
-    metrics_queues: Annotated[int, between(1, 1000), option("how many queues /metrics shows one by one")] = 100
 
 
 @serve.default
@@ -67,20 +63,17 @@ def _serve(*, given: Serve | None = None) -> int:
     """
     with brought_by("server", "serve"):
         from jqmaster.server.server import ServeOptions, run
-    from jqmaster.server.session import Proxies
     from jqmaster.worker import joblog
 
     where, options = current.get(), vars(given or Serve())
     joblog.configure(options.pop("log_format"), verbose=where.verbose)
-    headers = (options.pop(f"proxy_{name}_header").lower() for name in ("user", "roles"))
     memory = options.pop("max_memory")
     return run(
         ServeOptions(
             redis_url=where.redis_only,
             namespace=where.namespace or NAMESPACE,
             form=where.form,
-            proxies=Proxies(options.pop("trusted_proxies") or (), *headers),
-            session_idle_s=options.pop("session_idle"),
+            trusted_proxies=options.pop("trusted_proxies") or (),
             stop_timeout_s=options.pop("stop_timeout"),
             allowed_hosts=options.pop("allowed_hosts") or (),
             max_memory=None if memory is None else memory << 20,

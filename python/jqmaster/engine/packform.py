@@ -55,29 +55,11 @@ def map_header(count: int) -> bytes:
     return header
 
 
-def raw_array(items: list[bytes]) -> bytes:
-    """An array of values that are packed already."""
-    header: bytes = _PACKER.pack_array_header(len(items))
-    return header + b"".join(items)
-
-
-def raw_map(pairs: dict[str, bytes]) -> bytes:
-    """A map whose values are packed already."""
-    return map_header(len(pairs)) + b"".join(pack(key) + value for key, value in pairs.items())
-
-
 def extend_map(document: bytes, pairs: dict[str, bytes]) -> bytes:
     """`document` (a packed map) with further pairs, their values packed already, its own bytes untouched."""
     if not pairs:
         return document
-    first = document[0]
-    if first & 0xF0 == 0x80:
-        count, start = first & 0x0F, 1
-    elif first == 0xDE:
-        count, start = int.from_bytes(document[1:3], "big"), 3
-    elif first == 0xDF:
-        count, start = int.from_bytes(document[1:5], "big"), 5
-    else:
-        raise ValueError(f"expected a map, got 0x{first:02x}")
+    unpacker = reader(document)
+    count = unpacker.read_map_header() + len(pairs)
     tail = b"".join(pack(key) + value for key, value in pairs.items())
-    return map_header(count + len(pairs)) + document[start:] + tail
+    return map_header(count) + document[unpacker.tell() :] + tail

@@ -13,7 +13,7 @@ from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import Waiting
 from jqmaster.server.keyring import Keyring
 from jqmaster.server.meters import Meters
-from jqmaster.server.session import IDLE_S, NO_PROXIES, Proxies
+from jqmaster.server.session import Networks
 
 Color = Literal["grey", "blue", "green", "amber", "red", "purple"]
 
@@ -31,8 +31,7 @@ class Master:
     ended: Ended
     keyring: Keyring | None = None
     """Without one everybody may do everything."""
-    proxies: Proxies = NO_PROXIES
-    session_idle_s: float = IDLE_S
+    proxies: Networks = ()
     redis: str = ""
     """Where it is, without passwords."""
     environment: str = ""
@@ -40,7 +39,6 @@ class Master:
     color: Color = "grey"
     draining: asyncio.Event = field(default_factory=asyncio.Event)
     meters: Meters = field(default_factory=Meters)
-    metrics_queues: int = 100
     enqueuing: Together = field(init=False)
 
     def __post_init__(self) -> None:

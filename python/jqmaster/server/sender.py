@@ -154,8 +154,11 @@ class Sender:
 
     async def give_back(self, push: Push, answer: Answer) -> None:
         """Tell the engine that nothing came of it, which is no fault of the job's."""
-        held, delay_s = [(push.id, push.token)], answer.retry_after_s
-        await self.engine.release(push.worker, held, delay=delay_s, message=answer.message or None)
+        held, after_s, message = [(push.id, push.token)], answer.retry_after_s, answer.message or None
+        if answer.outcome == "held":
+            await self.engine.release(push.worker, held, delay=after_s, message=message)
+        else:
+            await self.engine.call("refuse", push.worker, held, answer.outcome, retry_after=after_s, message=message)
 
     async def finish(self, push: Push, answer: Answer) -> None:
         """Tell the engine the outcome."""
@@ -217,10 +220,12 @@ class Sender:
 
     async def _carry(self, push: Push, answer: Answer | None) -> None:
         if answer is None:
-            trouble = None
+            trouble, started = None, time.perf_counter()
             try:
-                answer = await self.send(push)
+                with self.meters.under_way.track_inprogress():
+                    answer = await self.send(push)
                 trouble = answer.trouble
+                self.meters.delivery(self.what, answer.outcome, time.perf_counter() - started)
             finally:
                 self.breakers.done(push.receiver, trouble)
         await self._report(push, answer)

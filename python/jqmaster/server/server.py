@@ -27,7 +27,7 @@ from jqmaster.errors import JQError, UnsuitableServer
 from jqmaster.server import logs
 from jqmaster.server.dispatch import Dispatch
 from jqmaster.server.egress import Egress
-from jqmaster.server.embedded import EmbeddedRedis, EmbeddedRedisError
+from jqmaster.server.embedded import EmbeddedRedisError, embedded_redis
 from jqmaster.server.http import http1
 from jqmaster.server.http.app import App
 from jqmaster.server.keyring import Keyring
@@ -35,7 +35,7 @@ from jqmaster.server.loop import Loop
 from jqmaster.server.master import Color, Master
 from jqmaster.server.meters import Meters
 from jqmaster.server.origin import is_loopback
-from jqmaster.server.session import IDLE_S, NO_PROXIES, Proxies
+from jqmaster.server.session import Networks
 from jqmaster.server.sockets import bind_tcp
 from jqmaster.server.webhooks import Webhooks
 
@@ -69,11 +69,9 @@ class ServeOptions:
     max_deliveries: int = 1000
     recreate: bool = False  # set a namespace up again that has vanished
     access_log: bool = False  # a line for each request
-    metrics_queues: int = 100  # shown one by one in /metrics
     allowed_hosts: Collection[str] = ()  # names to be asked by; "*": any
     root_path: str = ""  # under which a proxy serves it, such as /jq
-    proxies: Proxies = NO_PROXIES  # who say who a user is
-    session_idle_s: float = IDLE_S
+    trusted_proxies: Networks = ()  # who say who a user is
     tls_cert: Path | None = None  # PEM files; with them it is HTTPS
     tls_key: Path | None = None
     push_to: Egress | None = None  # where workers may be that are pushed to
@@ -114,7 +112,7 @@ class Server:
         self.app: App
         self.dispatches: list[Dispatch]  # one for each partition
         self.webhooks: Webhooks
-        self._embedded: EmbeddedRedis | None = None
+        self._embedded = contextlib.ExitStack()  # an own Redis, if there is one
         self._http: asyncio.Task[None]
         self._parts = contextlib.AsyncExitStack()  # what was started, and how each is stopped
         self._stop_by = 0.0
@@ -139,8 +137,7 @@ class Server:
 
     def abandon(self) -> None:
         """For an exit at once: only sees to it that an own Redis does not stay behind."""
-        if self._embedded is not None:
-            self._embedded.stop(1.0)
+        self._embedded.close()
 
     async def failed(self) -> None:
         """Return when the HTTP server has ended without being told to."""
@@ -181,8 +178,7 @@ class Server:
         self.webhooks = Webhooks(engine, waiting, master=name, egress=egress, meters=meters)
         self.master = Master(
             engine, waiting, ended,
-            keyring=keyring, proxies=options.proxies, session_idle_s=options.session_idle_s,
-            meters=meters, metrics_queues=options.metrics_queues,
+            keyring=keyring, proxies=options.trusted_proxies, meters=meters,
             redis=without_password(self.redis_url), environment=options.environment, color=options.environment_color,
         )  # fmt: skip
         self.master.enqueuing = here.enqueuing()
@@ -203,15 +199,10 @@ class Server:
 
     async def _own_redis(self) -> str:
         """Start one; its URL."""
-        embedded = self._embedded = EmbeddedRedis(self.options.data_dir, max_memory=self.options.max_memory)
-
-        async def stop() -> None:
-            await asyncio.to_thread(embedded.stop, self._left_s(1.0))
-            self._embedded = None
-
-        self._parts.push_async_callback(stop)
+        own = embedded_redis(self.options.data_dir, max_memory=self.options.max_memory)
+        self._parts.push_async_callback(asyncio.to_thread, self._embedded.close)
         try:
-            return await asyncio.to_thread(embedded.start)
+            return await asyncio.to_thread(self._embedded.enter_context, own)
         except EmbeddedRedisError as error:
             raise StartError(str(error), EXIT_REDIS) from None
 
@@ -219,7 +210,7 @@ class Server:
         """The namespace's keys. Raises JQError, and StartError where others than this host may ask, and there are
         none."""
         options = self.options
-        is_closed = bool(options.proxies.networks)
+        is_closed = bool(options.trusted_proxies)
         keyring = Keyring(engine, required=is_closed or not (options.is_local or options.insecure))
         await keyring.look()
         if not (keyring.count or options.is_local or is_closed):
@@ -262,7 +253,7 @@ class Server:
         async def stop() -> None:
             shutdown.set()
             timeout_s = config.graceful_timeout = self._left_s(0.2, 0.6)
-            app.bounds.hurry(timeout_s / 2)
+            app.bounds.hurry(timeout_s / 3)
             await asyncio.wait({http}, timeout=timeout_s + 1)
             await end((http,), 1.0)
 

@@ -54,16 +54,18 @@ class Webhooks(Sender):
 
     async def take(self, room: int) -> list[Push]:
         """Pick notifications, and wait for them."""
-        if not self._is_used:
-            self._is_used = bool((await self.engine.queues([QUEUE])).documents)
-            if not self._is_used:
-                await self.pause(LOOK_EVERY_S)
-                return []
+        if not self._is_used and not (await self.engine.queues([QUEUE])).documents:
+            await self.pause(LOOK_EVERY_S)
+            return []
+        self._is_used = True
         if not self._jobs:
             wish = {"worker": self.master, "queues": QUEUE, "count": min(room, BATCH)}
             reply = await self._waiting.pick(wish, WAIT_S)
             self._jobs = [replies.plain_value(packed) for packed in reply[1::2]]
-        hooks = {hook["id"]: hook for hook in await self.engine.webhooks(secrets=True)} if self._jobs else {}
+        if not self._jobs:
+            await self.pause(0.1)  # others that wait are told to stop a moment earlier, and answered at once
+            return []
+        hooks = {hook["id"]: hook for hook in await self.engine.webhooks(secrets=True)}
         jobs, self._jobs = self._jobs, []
         return [self._push(job, hooks) for job in jobs]
 

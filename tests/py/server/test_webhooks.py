@@ -37,6 +37,7 @@ async def carrying(engine: Engine, redis: Redis, **options: Any) -> AsyncIterato
     hooks.start()
     yield hooks
     waiting.drain()
+    await asyncio.sleep(0.01)  # as when a server stops
     await hooks.stop(1)
     await waiting.stop()
 

@@ -17,7 +17,7 @@ from jqmaster.server import session as sessions
 from jqmaster.server.http import within
 from jqmaster.server.http.calls import run
 from jqmaster.server.http.own import own
-from jqmaster.server.http_error import HttpError
+from jqmaster.server.http_error import HttpError, invalid
 from jqmaster.server.keyring import ANYBODY, Identity, Keyring
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request
@@ -53,23 +53,16 @@ def identify(master: Master, keyring: Keyring, request: Request) -> Identity:
     """Who sends this. Raises 401 where that cannot be told."""
     shown = request.headers.get(b"authorization")
     if shown is None:
-        who = master.proxies.find(request) or sessions.find(keyring, request.headers, master.session_idle_s)
-        if who is None:
-            raise _unknown("this master asks for a key: Authorization: Bearer jq_…")
-        return who
+        return _known(sessions.named(master.proxies, request) or sessions.find(keyring, request.headers))
     scheme, _, key = shown.decode("latin-1").partition(" ")
-    return known(keyring.find(key.strip()) if scheme.lower() == "bearer" else None)
+    return _known(keyring.find(key.strip()) if scheme.lower() == "bearer" else None)
 
 
-def known(who: Identity | None) -> Identity:
-    """Who has shown a key. Raises 401 where it is none that is good."""
+def _known(who: Identity | None) -> Identity:
     if who is None:
-        raise _unknown("the key is unknown, has expired or was revoked", b', error="invalid_token"')
+        why = "this master asks for a key: Authorization: Bearer jq_… There is none, or it is not good any more"
+        raise HttpError(401, "UNAUTHORIZED", why, more=((b"www-authenticate", b'Bearer realm="jq"'),))
     return who
-
-
-def _unknown(message: str, more: bytes = b"") -> HttpError:
-    return HttpError(401, "UNAUTHORIZED", message, more=((b"www-authenticate", b'Bearer realm="jq"' + more),))
 
 
 # -- handlers ---------------------------------------------------------------------------------------
@@ -109,11 +102,9 @@ async def session(master: Master, request: Request) -> Reply:
     if keyring is None or not keyring.is_required:
         return Reply(200, await _told(master, ANYBODY, asks=False))
     identity = identify(master, keyring, request)
-    headers = []
-    logged_in = sessions.find(keyring, request.headers, master.session_idle_s)
-    if b"authorization" not in request.headers and logged_in == identity:
-        headers = [sessions.set_cookie(sessions.make(keyring, identity.key_id), request, master.proxies)]
-    return Reply(200, await _told(master, identity, asks=True, has_session=bool(headers)), headers=headers)
+    if b"authorization" in request.headers or sessions.find(keyring, request.headers) != identity:
+        return Reply(200, await _told(master, identity, asks=True))
+    return await _logged_in(master, keyring, identity, request)
 
 
 @own
@@ -127,11 +118,9 @@ async def log_in(master: Master, request: Request) -> Reply:
     @http POST /session
     """
     shown = unpacked(members(request.body).get("key", b""))
-    keyring = master.keyring
-    identity = known(keyring.find(shown) if keyring is not None and isinstance(shown, str) else None)
-    assert keyring is not None
-    cookie = sessions.set_cookie(sessions.make(keyring, identity.key_id), request, master.proxies)
-    return Reply(200, await _told(master, identity, asks=True, has_session=True), headers=[cookie])
+    if master.keyring is None or not isinstance(shown, str):
+        raise invalid("key", "expected a key, where keys are asked for")
+    return await _logged_in(master, master.keyring, _known(master.keyring.find(shown)), request)
 
 
 @own
@@ -143,7 +132,13 @@ async def log_out(master: Master, request: Request) -> Reply:
     @role anybody
     @http DELETE /session
     """
-    return Reply(204, headers=[sessions.set_cookie("", request, master.proxies)])
+    return Reply(204, headers=[sessions.set_cookie(None, "", request, master.proxies)])
+
+
+async def _logged_in(master: Master, keyring: Keyring, identity: Identity, request: Request) -> Reply:
+    seal = keyring.seal_of(identity.key_id)
+    cookie = sessions.set_cookie(seal, identity.key_id, request, master.proxies)
+    return Reply(200, await _told(master, identity, asks=True, has_session=True), headers=[cookie])
 
 
 async def _told(master: Master, identity: Identity, *, asks: bool, has_session: bool = False) -> bytes:

@@ -19,7 +19,7 @@ from jqmaster.server import logs, origin
 from jqmaster.server.http import routes, ui
 from jqmaster.server.http.access import admit, is_closed
 from jqmaster.server.http.calls import unless
-from jqmaster.server.http_error import HttpError, draining
+from jqmaster.server.http_error import HttpError
 from jqmaster.server.keyring import ANYBODY
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request, reply_type
@@ -52,11 +52,9 @@ class RequestBounds:
     body_s: float = 60.0
     bytes: int = 0
     coming: set[asyncio.Timeout] = field(default_factory=set)
-    is_stopping: bool = False
 
     def hurry(self, within_s: float) -> None:
         """The server stops: what is not here by then is refused."""
-        self.is_stopping = True
         self.body_s = within_s
         for limit in self.coming:
             limit.reschedule(asyncio.get_running_loop().time() + within_s)
@@ -170,8 +168,6 @@ class _Exchange:
         try:
             return await self._bounds.within(self._bounds.body_s, self._read_chunks(longest))
         except TimeoutError:
-            if self._bounds.is_stopping:
-                raise draining() from None
             message = f"the request's body did not arrive within {self._bounds.body_s:g} s"
             raise HttpError(408, "TIMEOUT", message) from None
 
@@ -213,7 +209,7 @@ class _Exchange:
             await self._begin(reply, (b"connection", b"close"))
             await self._send({**_END, "body": reply.body, "more_body": True})
             with contextlib.suppress(TimeoutError):
-                await self._bounds.within(0 if self._bounds.is_stopping else REST_S, asyncio.wait((rest,)))
+                await self._bounds.within(min(REST_S, self._bounds.body_s), asyncio.wait((rest,)))
             await self._send(_END)
         finally:
             rest.cancel()

@@ -36,6 +36,7 @@ from jqmaster.server.message import Reply, Request
 log = logging.getLogger("jqmaster.metrics")
 
 MOST_QUEUES = 5000
+MOST_SHOWN = 100  # of them, one by one
 OTHERS = "*"  # no queue has this name
 _MOST_LISTED = 200  # constraints, schedules
 _MOST = 1000  # workers, attempts that run
@@ -111,7 +112,7 @@ class Figures:
         engine = master.engine
         now_ms = 1000 * (await engine.redis.time())[0]
         queues = await _list(engine.queues, MOST_QUEUES)
-        shown = heapq.nlargest(master.metrics_queues, queues, key=lambda queue: (sum(_counts(queue)), queue["name"]))
+        shown = heapq.nlargest(MOST_SHOWN, queues, key=lambda queue: (sum(_counts(queue)), queue["name"]))
         self._read_queues(queues, shown)
         for name in (None, *(queue["name"] for queue in shown)):
             for day in await engine.stats("day", queue=name, from_ms=now_ms // _DAY_MS * _DAY_MS):

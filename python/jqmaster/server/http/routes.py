@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator, Mapping
-from urllib.parse import quote, unquote_to_bytes
+from urllib.parse import unquote_to_bytes
 
 from jqmaster.engine import packform
 from jqmaster.engine.packform import MSGPACK
@@ -77,11 +77,6 @@ _METHODS = sorted({"HEAD", *(route.method for route in ROUTES)})
 # A name is one segment of a path, whatever is in it. Browsers and many clients take `.` and `..`, percent-encoded or
 # not, for steps within the path. So these have a `~` in front there, and what would be mistaken for them one more.
 _DOTS = re.compile(r"~*\.\.?")
-
-
-def segment(name: str) -> str:
-    """A name as it stands in a path: `a/b` is `a%2Fb`, `..` is `~..`, `~.` is `~~.`."""
-    return quote(f"~{name}" if _DOTS.fullmatch(name) else name, safe="")
 
 
 def name_of(text: str) -> str:

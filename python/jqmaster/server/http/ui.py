@@ -7,8 +7,8 @@ import gzip
 import hashlib
 import re
 from functools import cache, lru_cache
-from importlib import resources
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 from quart import Quart, request
 from quart import Response as QuartResponse
@@ -87,18 +87,9 @@ def pages(root_path: str = "") -> Quart:
 @cache
 def files() -> dict[str, _File]:
     """All files by their path below `ui/`."""
-    by_path: dict[str, _File] = {}
-
-    def walk(folder: Any, prefix: str) -> None:
-        for entry in folder.iterdir():
-            name = f"{prefix}{entry.name}"
-            if entry.is_dir():
-                walk(entry, f"{name}/")
-            elif (kind := entry.name.rpartition(".")[2]) in _TYPES:
-                by_path[name] = _file(entry.read_bytes(), kind)
-
-    walk(resources.files("jqmaster") / "ui", "")
-    return by_path
+    folder = Path(__file__).parents[2] / "ui"
+    paths = (path for path in folder.rglob("*") if path.suffix[1:] in _TYPES)
+    return {path.relative_to(folder).as_posix(): _file(path.read_bytes(), path.suffix[1:]) for path in paths}
 
 
 @cache
