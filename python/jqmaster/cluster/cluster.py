@@ -184,7 +184,7 @@ async def _schedule(cluster: Partitions, call: Call) -> Any:
     """It is where the jobs belong that it makes; what it made before may have belonged elsewhere."""
     job, name = call.spec.get("job"), call.spec.get("id")
     if not isinstance(job, dict):  # it is run or paused
-        return await _any(cluster, call)
+        return (await cluster.everywhere(call, lacking=True))[0]
     [home] = await cluster.routes.homes([(job, call.arguments[1])])
     home = home_of(str(name), len(cluster.engines)) if home is None else home
     reply = await cluster.at(home, call)
@@ -197,11 +197,6 @@ async def _schedule(cluster: Partitions, call: Call) -> Any:
 
 async def _first(cluster: Partitions, call: Call) -> Any:
     return await cluster.at(0, call)
-
-
-async def _any(cluster: Partitions, call: Call) -> Any:
-    """Whichever has it."""
-    return (await cluster.everywhere(call, lacking=True))[0]
 
 
 async def _changed(cluster: Partitions, call: Call) -> list[Any]:

@@ -25,7 +25,7 @@ FLOORS: dict[str, dict[str, int]] = {
     "the engine's hand": {
         "cluster": 920,
         "engine": 2790,
-        "connection": 1410,
+        "connection": 1405,
         "bundle": 600,
         "manifest": 840,
         "errors": 210,
