@@ -17,7 +17,6 @@
 --         protected, or has ended otherwise), NOTFOUND ids[i] (with atomic)
 -- @conflict it runs, and the settings protect running jobs; force cancels it all the same
 -- @flags  drain, function
--- @room   any
 -- @once
 -- @role   pusher, operator
 -- @over   jobs
@@ -27,12 +26,12 @@ local check = require "jqlua.base.check"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local links = require "jqlua.links.links"
-local selection = require "jqlua.find.selection"
+local find = require "jqlua.find.find"
 local settings = require "jqlua.settings.settings"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local spec, selected = selection.spec(HEAD)
+local spec, selected = find.selection(HEAD)
 local takes_running = spec.force or settings.at(settings.CANCEL_RUNNING) ~= 0
 
 --- Why not all of these can be cancelled. Jobs that are cancelled already do not count: the call may be repeated.
@@ -59,7 +58,7 @@ if spec.dependents == "refuse" then
 end
 links.tree[1] = spec.dependents == "cancel"
 
-local reply, changed = selection.each(selected, takes_running and states.UNENDED or states.WAITING, function(job)
+local reply, changed = find.each(selected, takes_running and states.UNENDED or states.WAITING, function(job)
   local before = job[jobs.STATE]
   if before == states.RUNNING and not takes_running then
     return "CONFLICT"
@@ -75,6 +74,6 @@ local reply, changed = selection.each(selected, takes_running and states.UNENDED
   end
   return states.name(before), true
 end)
-trail.note_jobs("cancel", spec, changed)
+trail.note_jobs("cancel", spec, selected, changed)
 transition.commit()
 return reply

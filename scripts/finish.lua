@@ -12,7 +12,6 @@
 -- @errors INVALID outcomes[i].field, INVALID outcomes[i].enqueue[j].field, INVALID pick.field, NOTFOUND worker,
 --         NOTFOUND outcomes[i].enqueue[j].depends[k], NOTFOUND outcomes[i].resume.depends[k], FULL pick.queues
 -- @flags  drain, function
--- @room   worker
 -- @role   worker
 -- @bound  any
 -- @over   finish

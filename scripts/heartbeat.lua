@@ -11,7 +11,6 @@
 -- @reply  {jobs: states, request: text} with control
 -- @errors INVALID field, NOTFOUND worker
 -- @flags  drain, function
--- @room   worker
 -- @role   worker
 -- @bound  any
 -- @over   heartbeat

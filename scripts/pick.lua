@@ -3,7 +3,7 @@
 -- @arg    worker   worker                the id of a registered one, or any name
 -- @arg    queues   list<queue> 1..100    names and patterns, in order; a text is a list of one
 -- @arg    count    integer? 1..1000 = 1  how many, at most
--- @arg    order    priority|ordered|round_robin?  between queues
+-- @arg    order    priority|ordered?  between queues
 -- @arg    without  set<name>? 1..100     names of jobs that the worker does not take
 -- @arg    request  token?                the same token gives the same jobs again
 -- @arg    wait     Wait?                 go to sleep if there is nothing

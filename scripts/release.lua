@@ -10,7 +10,6 @@
 -- @reply  states jobs
 -- @errors INVALID field, NOTFOUND hold.id
 -- @flags  drain, function
--- @room   worker
 -- @role   worker
 -- @bound  any
 -- @over   jobs

@@ -14,27 +14,26 @@
 -- @errors INVALID field
 -- @conflict neither failed, cancelled, skipped nor waiting for a retry; or its unique key is another's
 -- @flags  write
--- @room   any
 -- @once
 -- @role   operator
 -- @over   jobs
 -- @http   POST /jobs/retry
 local retry = require "jqlua.life.retry"
 local jobs = require "jqlua.job.jobs"
-local selection = require "jqlua.find.selection"
+local find = require "jqlua.find.find"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local spec, selected = selection.spec(HEAD)
+local spec, selected = find.selection(HEAD)
 retry.check(selected.ids, spec.queue)
 local letters = spec.where and spec.where.status == nil and retry.DEFAULT_STATES or retry.STATES
-local reply, changed = selection.each(selected, letters, function(job)
+local reply, changed = find.each(selected, letters, function(job)
   -- Jobs that failed again since the first call are not retried, or it would never end.
   if selected.where and job[jobs.ENDED_MS] > selected.begun_ms then
     return "CONFLICT"
   end
   return retry.retry(job, spec.queue)
 end)
-trail.note_jobs("retry", spec, changed)
+trail.note_jobs("retry", spec, selected, changed)
 transition.commit()
 return reply

@@ -1,4 +1,4 @@
--- Creates a recurring job, or replaces it whole; or makes its job at once, beside those of its moments.
+-- Creates a recurring job, or replaces it whole; or makes its job at once, beside those of its moments; or pauses it.
 --
 -- @arg    id          name
 -- @arg    job         ScheduledJob?       what is enqueued at each moment
@@ -7,7 +7,7 @@
 -- @arg    timezone    zone? 1..255        whose clocks cron is about, such as `Europe/Berlin`; default: UTC
 -- @arg    tz          text? 3..100        its rule, as in POSIX' variable TZ; default: what is known of timezone
 -- @arg    catch_up    flag? = true        false: no job for a moment that passed more than a minute ago
--- @arg    paused      flag? = false       moments pass without jobs
+-- @arg    paused      flag? = false       moments pass without jobs; with id alone, of one that is there
 -- @arg    declared    name?               digest of a program's declaration: nothing changes if it is the same
 -- @arg    argument    value? = nil        the jobs' argument
 -- @arg    run         flag?               makes its job at once; with id alone
@@ -28,18 +28,15 @@ local transition = require "jqlua.life.transition"
 
 check.refuse((#ARGV < 1 or #ARGV > 2) and "INVALID arguments: expected a spec and an argument, got " .. #ARGV)
 local spec = arguments.spec(HEAD, true)
-if schedules.check(spec) then
-  local answer = schedules.run_now(spec.id)
-  trail.note("schedule", spec.id, spec)
-  transition.commit()
-  return answer
-end
+local change = schedules.check(spec)
 local known = spec.declared and schedules.load(spec.id)
 if known and known.s.declared == spec.declared then
   return schedules.document(known, 0, 0) -- declared as before: later changes stay
 end
+local made = change == "run" and schedules.run_now(spec.id)
+local schedule = change == "paused" and schedules.pause(spec.id, spec.paused)
 trail.note("schedule", spec.id, spec)
 spec.actor = nil -- the rest is stored
-local schedule = schedules.put(spec, ARGV[2])
+schedule = schedule or not made and schedules.put(spec, ARGV[2])
 transition.commit()
-return schedules.document(schedule, 0, 0)
+return made or schedules.document(schedule, 0, 0)

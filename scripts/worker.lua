@@ -6,7 +6,6 @@
 -- @reply  nothing
 -- @errors INVALID field, NOTFOUND worker
 -- @flags  drain
--- @room   any
 -- @role   operator
 -- @over   all
 -- @http   POST /worker/{worker}

@@ -23,8 +23,8 @@ from jqmaster.server.http.translate import in_query
 from jqmaster.server.http_error import STATUS
 from jqmaster.server.message import JSON, MSGPACK
 
-ROOT = Path(__file__).resolve().parents[1]
-SCHEMAS, DOCUMENT = ROOT / "openapi" / "schemas.yaml", ROOT / "openapi" / "master.yaml"
+FOLDER = Path(__file__).resolve().parents[1] / "openapi"
+SCHEMAS, DOCUMENT = FOLDER / "schemas.yaml", FOLDER / "master.yaml"
 HAND = quick_yaml.read(SCHEMAS.read_text())
 EXAMPLES: Mapping[str, Any] = HAND["components"]["examples"]
 Schema = dict[str, Any]
@@ -32,7 +32,6 @@ Schema = dict[str, Any]
 METRICS = ("text/plain; version=0.0.4", "application/openmetrics-text; version=1.0.0")
 MEDIA = {"yaml": ["application/yaml"], "metrics": [f"{kind}; charset=utf-8" for kind in METRICS]}
 TRACED = ("enqueue", "enqueue_one", "finish")
-FLAG = {"type": "string", "enum": ["1", "true", "0", "false"]}
 FAILURES = {
     400: ("Invalid", "The request is wrong; `field` names what.", "INVALID"),
     401: ("Unauthorized", "A key is asked for, and there is none, or one that is not good.", "UNAUTHORIZED"),
@@ -76,7 +75,8 @@ def schema(of: Type, least: float | None = None, most: float | None = None) -> S
         case "choice":
             return {"type": "string", "enum": list(of.words)}
         case "list" | "page":
-            made: Schema = {"type": "array", "items": schema(inner)} | ends(least, most, "Items")
+            entry = {"oneOf": [schema(inner), {"type": "null"}]} if inner.optional else schema(inner)
+            made: Schema = {"type": "array", "items": entry} | ends(least, most, "Items")
             made |= {"uniqueItems": True} if of.distinct else {}
             return {"oneOf": [schema(inner), made]} if inner.name == "queue" else made  # one will do
         case "map":
@@ -103,13 +103,11 @@ def members(properties: Mapping[str, Schema], required: Iterable[str] | None = N
 
 
 def of_argument(one: Argument, *, in_query: bool = False) -> Schema:
-    if in_query and one.type in ("Matcher", "flag"):
-        made: Schema = {"type": "string"} if one.type == "Matcher" else dict(FLAG)
-    elif in_query and one.name == "status":
-        made = {"type": "string"}
+    if in_query and (one.type == "Matcher" or one.name == "status"):
+        made: Schema = {"type": "string"}
     else:
         made = schema(one.of, one.least, one.most)
-    is_said = one.default not in (None, "nil") and "$ref" not in made and not (in_query and one.type == "flag")
+    is_said = one.default not in (None, "nil") and "$ref" not in made
     default = {"default": one.default} if is_said else {}
     meaning = one.meaning.removesuffix("; or")
     return made | default | ({"description": sentence(meaning)} if meaning else {})

@@ -14,8 +14,8 @@ import stubs
 from fields_code import told_apart
 
 from jqmaster import __version__
-from jqmaster.cluster.merging import LISTINGS
-from jqmaster.cluster.ways import WAYS
+from jqmaster.cluster.cluster import WAYS
+from jqmaster.cluster.listings import LISTINGS
 from jqmaster.manifest.contract import SERVER, Argument, Operation, Reply
 from jqmaster.manifest.fields import FIELDS, Field
 from jqmaster.manifest.manifest import operations, to_json
@@ -145,7 +145,7 @@ def main() -> None:
         if one.over not in WAYS:
             raise SystemExit(f"{one.name}: @over {one.over}: expected one of {', '.join(WAYS)} (docs/cluster.md)")
         if one.over == "name" and one.name not in LISTINGS:
-            raise SystemExit(f"{one.name}: @over name: LISTINGS in cluster/merging.py does not have it")
+            raise SystemExit(f"{one.name}: @over name: LISTINGS in cluster/listings.py does not have it")
     for path, text in files():
         path.write_text(text)
 

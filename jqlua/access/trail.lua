@@ -16,44 +16,11 @@ local HIDDEN = {
   settings = true, known = true,
 }
 
----@return boolean # whether the values are the same, also in tables
-local function is_same(a, b)
-  if type(a) ~= "table" or type(b) ~= "table" then
-    return a == b
-  end
-  for name, value in pairs(a) do
-    if not is_same(value, b[name]) then
-      return false
-    end
-  end
-  for name in pairs(b) do
-    if a[name] == nil then
-      return false
-    end
-  end
-  return true
-end
-
---- Larger integers are rounded in Lua: values with one are omitted rather than shown wrongly.
-local MOST_EXACT = 2 ^ 53
-
----@return boolean # whether a number may have been rounded, also in tables
-local function is_rounded(value)
-  if type(value) == "table" then
-    for _, item in pairs(value) do
-      if is_rounded(item) then
-        return true
-      end
-    end
-  end
-  return type(value) == "number" and (value >= MOST_EXACT or value <= -MOST_EXACT)
-end
-
 ---@return table? change the fields of a spec other than its subject
 local function change_of(spec, on)
   local change = {}
   for field, value in pairs(spec) do
-    if not HIDDEN[field] and value ~= on and not is_rounded(value) then
+    if not HIDDEN[field] and value ~= on then
       change[field] = value
     end
   end
@@ -74,13 +41,14 @@ end
 ---@param on string its subject; empty: none
 ---@param spec table the call's
 ---@param count? number how many jobs were changed
-function M.note(what, on, spec, count)
+---@param begun_ms? number when the first step of the change was; nil: it has one
+function M.note(what, on, spec, count, begun_ms)
   local most = settings.at(settings.TRAIL_MAX)
   if most == 0 then
     return
   end
   local entry = {
-    time_ms = meta.state[meta.NOW_MS], actor = spec.actor or "", what = what, on = on ~= "" and on or nil,
+    time_ms = begun_ms or meta.state[meta.NOW_MS], actor = spec.actor or "", what = what, on = on ~= "" and on or nil,
     change = change_of(spec, on), count = count,
   }
   local last = call("ZRANGE", keys.TRAIL, 0, 0, "REV")[1]
@@ -88,7 +56,7 @@ function M.note(what, on, spec, count)
   if last and (spec.cursor or "") ~= "" then
     -- A further step of the same change: recorded once, with the sum.
     local before = cmsgpack.unpack(last:sub(M.DIGITS + 1))
-    if before.actor == entry.actor and before.what == what and is_same(before.change, entry.change) then
+    if before.actor == entry.actor and before.what == what and before.time_ms == begun_ms then
       call("ZREM", keys.TRAIL, last)
       entry.count, number = before.count + count, number - 1
     end
@@ -103,10 +71,11 @@ function M.note(what, on, spec, count)
 end
 
 --- Records a change of jobs that a call selects.
+---@param selection table as module find.find gives it
 ---@param count number how many were changed
-function M.note_jobs(what, spec, count)
+function M.note_jobs(what, spec, selection, count)
   local on = spec.ids and spec.ids[1] or spec.where and spec.where.queue or ""
-  M.note(what, on, spec, count)
+  M.note(what, on, spec, count, selection.begun_ms)
 end
 
 return M

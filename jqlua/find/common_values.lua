@@ -7,7 +7,7 @@ local tally = require "jqlua.base.tally"
 
 local M = {}
 
--- So many bytes of an argument are read, and so many values of a map.
+-- Longer arguments are not read, and so many values of a map.
 local READ = 4096
 local MOST_VALUES = 20
 
@@ -22,29 +22,22 @@ function M.times(counts, path, value)
 end
 
 --- Counts the values of a map or a list, or one value.
----@param pos number where it begins
 ---@param depth number of maps in it that are opened, too
-local function count_at(counts, blob, pos, path, depth)
-  local at, size, is_map = msgpack.open(blob, pos)
-  if not at then
-    local value = msgpack.canonical(blob, pos)
-    if value and #value <= constraints.LONGEST_VALUE + 1 then
-      tally.add(counts, name_of(path, value))
+local function count_at(counts, value, path, depth)
+  local scalar = msgpack.scalar(value)
+  if scalar then
+    local text = msgpack.text(value)
+    if #text <= constraints.LONGEST_VALUE + 1 then
+      tally.add(counts, name_of(path, text))
     end
-    return
-  elseif depth < 0 then
-    return
-  end
-  for i = 0, math.min(size, MOST_VALUES) - 1 do
-    local name = is_map and msgpack.canonical(blob, at) or "i" .. i
-    local value_at = is_map and msgpack.skip(blob, at) or at
-    at = value_at and msgpack.skip(blob, value_at)
-    if not at then
-      return -- the rest was not read
-    end
-    local text = name and name:match("^[si](.+)")
-    if text and #text <= constraints.LONGEST_VALUE then
-      count_at(counts, blob, value_at, path .. "." .. text:gsub("[.\\]", "\\%0"), depth - 1)
+  elseif type(value) == "table" and depth >= 0 then
+    local left, is_list = MOST_VALUES, value[1] ~= nil
+    for key, entry in pairs(value) do
+      local text = tostring(is_list and type(key) == "number" and key - 1 or key)
+      if left > 0 and #text <= constraints.LONGEST_VALUE then
+        count_at(counts, entry, path .. "." .. text:gsub("[.\\]", "\\%0"), depth - 1)
+      end
+      left = left - 1
     end
   end
 end
@@ -53,10 +46,10 @@ end
 ---@param counts table
 function M.count(counts, id)
   local argument = redis.call("GET", keys.ARGUMENT .. id) or ""
-  local blob = argument:sub(1, READ)
   budget.pay(budget.LOOK + 2 * budget.of_bytes(argument))
-  if #blob == READ or msgpack.is_whole(blob) then
-    count_at(counts, blob, 1, "argument", 1)
+  if #argument <= READ then
+    local _, value = msgpack.read(argument)
+    count_at(counts, value, "argument", 1)
   end
 end
 

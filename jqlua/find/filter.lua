@@ -48,8 +48,9 @@ function M.parse(value)
     where.letters, where.status = letters_of(where.status), nil
   end
   if where.match then
-    -- From the spec's bytes: the decoded spec has large integers rounded.
-    where.match = matcherspec.compile(msgpack.raw(ARGV[1], msgpack.find(ARGV[1], { "where", "match" })), "where.match")
+    -- From the spec's bytes: of the decoded spec nil is missing.
+    local _, spec = msgpack.read(ARGV[1], true)
+    where.match = matcherspec.compile_value(spec and spec.where.match, "where.match")
   end
   if where.group then
     where.letters = states.is_of(states.ERROR, where.letters) and states.ERROR or ""

@@ -1,43 +1,42 @@
 -- A job's document: one MessagePack map. Argument, result and error are spliced in as received.
-local keys = require "jqlua.base.keys"
-local meta = require "jqlua.base.meta"
-local members = require "jqlua.queue.members"
-local jobs = require "jqlua.job.jobs"
-local states = require "jqlua.job.states"
-local readers = require "jqlua.links.readers"
+local documents = require "jqlua.values.documents"
 local extras = require "jqlua.job.extras"
+local jobs = require "jqlua.job.jobs"
+local keys = require "jqlua.base.keys"
+local members = require "jqlua.queue.members"
+local meta = require "jqlua.base.meta"
+local readers = require "jqlua.links.readers"
+local states = require "jqlua.job.states"
 
 local M = {}
 
-local pack = cmsgpack.pack
+local call = redis.call
+
 -- At most so many of the jobs it waits for, and of those that wait for it.
 local MOST_LINKED = 100
 
---- When the job is due, or ended.
+--- When the job is due, or ended, and what it waits for.
 ---@param score number? in the set of its state
-local function put_moment(put, job, score)
+local function add_state(shown, job, score)
   local state = job[jobs.STATE]
   if state == states.SCHEDULED or state == states.RETRYING or state == states.RUNNING then
-    put("due_ms", score)
-  elseif state == states.KEPT then
-    put("ended_ms", job[jobs.ENDED_MS])
-  elseif state ~= states.QUEUED and state ~= states.IN_LANE and state ~= states.BLOCKED then
-    put("ended_ms", score)
+    shown.due_ms = score
+  elseif state == states.BLOCKED then
+    shown.waits_for = call("ZRANGE", keys.WAITS_FOR .. job[jobs.ID], 0, MOST_LINKED - 1)
+  elseif state ~= states.QUEUED and state ~= states.IN_LANE then
+    shown.ended_ms = state == states.KEPT and job[jobs.ENDED_MS] or score
+  end
+  if job[jobs.ATTEMPT] > 0 then
+    shown.worker_id, shown.started_ms = job[jobs.WORKER], job[jobs.STARTED_MS]
   end
 end
 
 --- The last failure and the progress.
-local function put_extra(put, extra)
+local function add_extra(shown, extra)
   if extra.r then
-    put("reason", extra.r)
-    put("message", extra.m)
-    put("group", extra.g or extra.r)
+    shown.reason, shown.message, shown.group = extra.r, extra.m, extra.g or extra.r
   end
-  for letter, field in pairs({ l = "lapses", p = "progress", t = "progress_message" }) do
-    if extra[letter] then
-      put(field, extra[letter])
-    end
-  end
+  shown.lapses, shown.progress, shown.progress_message = extra.l, extra.p, extra.t
 end
 
 ---@param job table job
@@ -45,60 +44,28 @@ end
 ---@param preview? string the argument, for a document that is brief otherwise
 ---@return string map
 function M.encode(job, argument, preview)
-  local parts = {}
-  local count = 0
-  local function put(field, value)
-    count = count + 1
-    parts[count] = pack(field, value)
-  end
-  local function splice(field, bytes)
-    count = count + 1
-    parts[count] = pack(field) .. bytes
-  end
-  local state = job[jobs.STATE]
-  put("id", job[jobs.ID])
-  put("name", job[jobs.NAME])
-  put("queue", job[jobs.QUEUE])
-  put("status", states.name(state))
-  put("priority", job[jobs.PRIORITY])
-  put("attempt", job[jobs.ATTEMPT])
-  put("retry_count", job[jobs.FAILURES])
-  put("max_retry", job[jobs.MAX_RETRY])
-  put("timeout", job[jobs.TIMEOUT_MS] / 1000)
-  put("keep_result", jobs.has(job, jobs.KEEP_RESULT))
-  put("created_ms", jobs.created_ms(job[jobs.ID]))
-  if argument or preview then
-    splice("argument", argument or preview)
-  end
-  if job[jobs.ATTEMPT] > 0 then
-    put("worker_id", job[jobs.WORKER])
-    put("started_ms", job[jobs.STARTED_MS])
-  end
-  local score = members.score(job)
-  put_moment(put, job, score)
-  for field, value in pairs(jobs.copy_options(job)) do
-    put(field, value)
-  end
-  if state == states.BLOCKED then
-    put("waits_for", redis.call("ZRANGE", keys.WAITS_FOR .. job[jobs.ID], 0, MOST_LINKED - 1))
-  end
+  local id, state, shown = job[jobs.ID], job[jobs.STATE], jobs.copy_options(job)
+  local score, blobs = members.score(job), { argument = argument or preview }
+  shown.id, shown.name, shown.queue, shown.status = id, job[jobs.NAME], job[jobs.QUEUE], states.name(state)
+  shown.priority, shown.attempt, shown.retry_count = job[jobs.PRIORITY], job[jobs.ATTEMPT], job[jobs.FAILURES]
+  shown.max_retry, shown.timeout = job[jobs.MAX_RETRY], job[jobs.TIMEOUT_MS] / 1000
+  shown.keep_result, shown.created_ms = jobs.has(job, jobs.KEEP_RESULT), jobs.created_ms(id)
+  add_state(shown, job, score)
   if argument and jobs.has(job, jobs.AWAITED) then
-    local dependents = redis.call("ZRANGE", keys.DEPENDENTS .. job[jobs.ID], 0, MOST_LINKED - 1)
-    if dependents[1] then
-      put("dependents", dependents)
+    local dependents = call("ZRANGE", keys.DEPENDENTS .. id, 0, MOST_LINKED - 1)
+    shown.dependents = dependents[1] and dependents
+  end
+  if jobs.has(job, jobs.HAS_EXTRA) then
+    add_extra(shown, extras.read(job))
+  end
+  if argument and jobs.has(job, jobs.HAS_OUTCOME) then
+    if state ~= states.KEPT then
+      blobs.error = call("GET", keys.OUTCOME .. id)
+    elseif score > meta.state[meta.NOW_MS] or readers.any(job) then
+      blobs.result = call("GET", keys.OUTCOME .. id)
     end
   end
-  local has_outcome = argument and jobs.has(job, jobs.HAS_OUTCOME)
-  if jobs.has(job, jobs.HAS_EXTRA) then
-    put_extra(put, extras.read(job))
-  end
-  if has_outcome and state ~= states.KEPT then
-    splice("error", redis.call("GET", keys.OUTCOME .. job[jobs.ID]))
-  elseif has_outcome and state == states.KEPT and (score > meta.state[meta.NOW_MS] or readers.any(job)) then
-    splice("result", redis.call("GET", keys.OUTCOME .. job[jobs.ID]))
-  end
-  -- A map of more than 15 has a two byte size.
-  return struct.pack(">BI2", 0xDE, count) .. table.concat(parts)
+  return documents.pack(shown, blobs)
 end
 
 return M

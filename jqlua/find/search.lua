@@ -1,7 +1,6 @@
 -- Things that have a text in their name, whatever its case.
 local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
-local listed = require "jqlua.workers.listed"
 local workers = require "jqlua.workers.workers"
 
 local M = {}
@@ -31,7 +30,7 @@ end
 
 --- {id, name}
 local function worker_of(id)
-  local record = workers.load(id) or listed.load(id)
+  local record = workers.find(id)
   budget.pay(budget.LOOK)
   return record and { id = id, name = record.n }
 end
@@ -56,24 +55,18 @@ local function hits_of(kind, text, count)
   for _, member in ipairs(members) do
     local thing = kind[3] and kind[3](member) or not kind[3] and member
     local shown = type(thing) == "table" and thing.id .. " " .. thing.name or thing
-    local at = shown and not seen[shown] and shown:lower():find(wanted, 1, true)
-    if at then
+    if shown and not seen[shown] and shown:lower():find(wanted, 1, true) then
+      if #hits == count then
+        return hits, true
+      end
       seen[shown] = true
-      hits[#hits + 1] = { at == 1 and 0 or 1, shown, thing }
+      hits[#hits + 1] = thing
     end
-    if #hits > count or not budget.is_left() then
-      is_all = false
-      break
+    if not budget.is_left() then
+      return hits, true
     end
   end
-  table.sort(hits, function(a, b)
-    return a[1] < b[1] or a[1] == b[1] and a[2] < b[2]
-  end)
-  local things = {}
-  for i = 1, math.min(count, #hits) do
-    things[i] = hits[i][3]
-  end
-  return things, not is_all
+  return hits, not is_all
 end
 
 ---@return string map

@@ -50,9 +50,8 @@ M.LANED = 128 -- has a section of units
 local NEVER_STARTED = ">Bc1"
 local STARTED = ">Bc1c1I4I4ddc12s" -- fields FLAGS to WORKER
 local TAIL_OF_NEVER_STARTED = 3 -- where it begins
-local TAIL = ">Bc0Bc0i4I4I4I2c0"
+local TAIL = ">Bc0Bc0i4I4I4I3c0"
 local MOST_FETCHED = 1000 -- in one command
-local LONG = 65535 -- as size of the options: the real size precedes them in 4 bytes
 
 -- Jobs this call has read, by id. By their keys: records of jobs it has made; false for those it removes.
 local open = {}
@@ -70,9 +69,6 @@ local HEAD = 10
 
 local function decode_tail(bytes)
   local name, queue, priority, max_retry, timeout_ms, options, after = struct.unpack(TAIL, bytes)
-  if #options == LONG then
-    options, after = struct.unpack(">I4c0", bytes, after - LONG)
-  end
   if queue == "" then
     queue = name
   end
@@ -186,13 +182,8 @@ local function new_tail(job)
   if not tail then
     local name, queue, options = job[M.NAME], job[M.QUEUE], job[M.OPTIONS]
     queue = queue == name and "" or queue
-    local size, more = #options, ""
-    if size >= LONG then
-      local long = struct.pack(">I4", size) .. options
-      size, options, more = LONG, long:sub(1, LONG), long:sub(LONG + 1)
-    end
-    bytes = struct.pack(TAIL, #name, name, #queue, queue, job[M.PRIORITY], job[M.MAX_RETRY], job[M.TIMEOUT_MS], size,
-      options) .. more .. units
+    bytes = struct.pack(TAIL, #name, name, #queue, queue, job[M.PRIORITY], job[M.MAX_RETRY], job[M.TIMEOUT_MS],
+      #options, options) .. units
   else
     bytes = tail[BYTES]:sub(1, -1 - #tail[UNITS_OF_TAIL]) .. units
   end

@@ -2,14 +2,13 @@
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
+local check = require "jqlua.base.check"
 local documents = require "jqlua.values.documents"
 local constraints = require "jqlua.limits.constraints"
-local msgpack = require "jqlua.values.msgpack"
 local lane_index = require "jqlua.limits.lane_index"
 local keyrecord = require "jqlua.limits.keyrecord"
 local parking = require "jqlua.limits.parking"
 local room = require "jqlua.limits.room"
-local tally = require "jqlua.base.tally"
 
 local M = {}
 
@@ -19,61 +18,24 @@ local pack = cmsgpack.pack
 -- At most so many lanes that a key holds are counted.
 local MOST_LANES = 1000
 
--- For the sums over a constraint's keys: how many are read at once, and how many queues are listed.
+-- For the sums over a constraint's keys: how many are read at once.
 local CHUNK = 100
-local MOST_QUEUES = 10
 -- Their budget in calls about several constraints.
 local SHARE = 400
-
--- Integers that a double holds exactly.
-local EXACT = 9007199254740992
-local HALF = 4294967296
-
-local function bin(bytes)
-  return struct.pack(">BI4", 0xC6, #bytes) .. bytes
-end
-
---- An integer of up to 64 bits from its decimal digits.
-local function integer(text)
-  local number = tonumber(text)
-  if number > -EXACT and number < EXACT then
-    return pack(number)
-  end
-  local high, low = 0, 0 -- halves of its amount
-  for digit in text:gmatch("%d") do
-    low = low * 10 + tonumber(digit)
-    high, low = high * 10 + math.floor(low / HALF), low % HALF
-  end
-  if number < 0 then
-    high, low = low == 0 and HALF - high or HALF - 1 - high, low == 0 and 0 or HALF - low
-  end
-  return struct.pack(">BI4I4", number < 0 and 0xD3 or 0xCF, high, low)
-end
 
 --- The MessagePack of a value in the form that names a key.
 function M.value_blob(value)
   local kind, rest = value:sub(1, 1), value:sub(2)
   if kind == "n" then
     return "\192"
-  elseif kind == "t" then
-    return "\195"
-  elseif kind == "f" then
-    return "\194"
-  elseif kind == "i" then
-    return integer(rest)
+  elseif kind == "t" or kind == "f" then
+    return pack(kind == "t")
   elseif kind == "d" then
-    local number = rest == "inf" and math.huge or rest == "-inf" and -math.huge or tonumber(rest) or 0 / 0
-    return struct.pack(">Bd", 0xCB, number)
-  elseif kind == "b" then
-    return bin(rest)
-  elseif kind == "x" then
-    return struct.pack(">BI4", 0xC9, #rest - 1) .. rest
-  elseif kind == "m" then
-    return msgpack.is_whole(rest) and rest or bin(rest)
-  elseif kind == "h" then
-    return pack("sha1:" .. rest:sub(2))
+    return pack(rest == "inf" and math.huge or rest == "-inf" and -math.huge or tonumber(rest) or 0 / 0)
   end
-  return pack(rest) -- a text
+  rest = kind == "h" and "sha1:" .. rest:sub(2) or rest
+  -- Who reads text expects UTF-8; other bytes are binary data.
+  return check.message(rest, #rest) == rest and pack(rest) or struct.pack(">BI4", 0xC6, #rest) .. rest
 end
 
 --- The field `by` of a key.
@@ -92,19 +54,15 @@ function M.by_blob(definition, value)
 end
 
 --- The lanes and jobs that a key holds.
----@param queues? table queue -> jobs held; updated
 ---@param most? number of lanes that are counted
 ---@return table held {lanes, jobs, first: the job at the head of the first lane, is_more: not all lanes were counted}
-function M.held_by(key, queues, most)
+function M.held_by(key, most)
   most = most or MOST_LANES
   local held, left = { lanes = 0, jobs = 0, first = false, is_more = false }, most
   for _, name in ipairs(key.queues) do
     local counted = { lanes = 0, jobs = 0, first = held.first }
     left = left > 0 and lane_index.count(parking.index(key.name, name), left, counted) or 0
     held.lanes, held.jobs, held.first = held.lanes + counted.lanes, held.jobs + counted.jobs, counted.first
-    if queues and counted.jobs > 0 then
-      tally.add(queues, name, counted.jobs)
-    end
   end
   budget.pay((most - left) * budget.LOOK)
   held.is_more = left <= 0
@@ -127,10 +85,9 @@ function M.use_of(limit, key)
 end
 
 --- The fields of one key.
----@param queues? table as of held_by
 ---@return table shown
-local function usage_of(limit, key, queues)
-  local held, shown = M.held_by(key, queues), M.use_of(limit, key)
+local function usage_of(limit, key)
+  local held, shown = M.held_by(key), M.use_of(limit, key)
   shown.lanes, shown.held, shown.more = held.lanes, held.jobs, held.is_more or nil
   shown.next = held.first and call("ZRANGE", lane_index.jobs_key(held.first), 0, 0)[1] or nil
   return shown
@@ -164,36 +121,21 @@ function M.encode_key(definition, value)
   return documents.pack(shown, { by = M.by_blob(definition, value) })
 end
 
---- Adds a key to the fullest, if it is one of them: by held jobs, then by running jobs.
----@param fullest table[] {held, running, value}
-local function rank(fullest, most, held, running, value)
-  local at = #fullest
-  local last = fullest[at]
-  if at == most and (not last or held < last[1] or held == last[1] and running <= last[2]) then
-    return
-  end
-  while at > 0 and (held > fullest[at][1] or held == fullest[at][1] and running > fullest[at][2]) do
-    at = at - 1
-  end
-  table.insert(fullest, at + 1, { held, running, value })
-  fullest[most + 1] = nil
-end
-
 --- Reads the keys of a constraint in order, within the budget.
 ---@param may_pay number units
 ---@return table sums {looked, running, held, full, is_more}
----@return table[] fullest as of rank
-local function sum_up(definition, limit, most, queues, may_pay)
+---@return table[] fullest {held, running, value}, by held jobs, then by running jobs
+local function sum_up(definition, limit, most, may_pay)
   local sums, fullest = { looked = 0, running = 0, held = 0, full = 0, is_more = false }, {}
   local ends, low = meta.state[meta.SPENT] + may_pay, "-"
   while meta.state[meta.SPENT] < ends and budget.is_left() do
     local values = call("ZRANGEBYLEX", keys.KEYS_OF .. definition.n, low, "+", "LIMIT", 0, CHUNK)
     for i, key in ipairs(values[1] and keyrecord.load_all(definition.n, values) or {}) do
-      local held = M.held_by(key, queues)
+      local held = M.held_by(key)
       local is_full = room.is_full(limit, key) or room.opens_at(limit, key) ~= nil
       sums.running, sums.held = sums.running + key.in_use, sums.held + held.jobs
       sums.is_more, sums.full = sums.is_more or held.is_more, sums.full + (is_full and 1 or 0)
-      rank(fullest, most, held.jobs, key.in_use, values[i])
+      fullest[#fullest + 1] = { held.jobs, key.in_use, values[i] }
     end
     budget.pay(#values * budget.LOOK)
     sums.looked = sums.looked + #values
@@ -202,7 +144,10 @@ local function sum_up(definition, limit, most, queues, may_pay)
     end
     low = "(" .. values[#values]
   end
-  return sums, fullest
+  table.sort(fullest, function(a, b)
+    return a[1] > b[1] or a[1] == b[1] and (a[2] > b[2] or a[2] == b[2] and a[3] < b[3])
+  end)
+  return sums, { unpack(fullest, 1, math.min(most, #fullest)) }
 end
 
 ---@param definition table
@@ -210,12 +155,12 @@ end
 ---@param is_only? boolean whether the call is about this one alone
 ---@return string document
 function M.encode(definition, busiest, is_only)
-  local limit, queues = keyrecord.limit(definition.n), busiest and {}
+  local limit = keyrecord.limit(definition.n)
   local blobs, shown = { match = definition.g }, {}
   if not definition.b then
-    shown = usage_of(limit, keyrecord.load(definition.n, ""), queues)
+    shown = usage_of(limit, keyrecord.load(definition.n, ""))
   elseif busiest then
-    local sums, fullest = sum_up(definition, limit, busiest, queues, is_only and budget.MOST or SHARE)
+    local sums, fullest = sum_up(definition, limit, busiest, is_only and budget.MOST or SHARE)
     shown = {
       looked = sums.looked, running = sums.running, held = sums.held, full = sums.full, more = sums.is_more or nil,
     }
@@ -229,7 +174,6 @@ function M.encode(definition, busiest, is_only)
   shown.rate = M.rate_of(definition, definition.tl)
   shown.shared = (definition.tc or definition.tl) and true
   shown.keys = call("ZCARD", keys.KEYS_OF .. definition.n)
-  shown.queues = queues and tally.most(queues, MOST_QUEUES)
   return documents.pack(shown, blobs)
 end
 

@@ -37,20 +37,21 @@ end
 --- The value of a key, from the field `by` of the call's spec.
 ---@return string value
 function M.value(definition)
-  local blob, paths, by = ARGV[1], definition.b or {}, definition.bg
-  local at = msgpack.find(blob, { "by" })
-  check.refuse(at and not by and "INVALID by: this constraint has no by")
-  if at and type(by) == "table" then
-    local first, count, is_map = msgpack.open(blob, at)
-    at = first and not is_map and count == #paths and first
+  local paths, by = definition.b or {}, definition.bg
+  local _, spec = msgpack.read(ARGV[1], true)
+  local wanted = spec and spec.by
+  check.refuse(wanted ~= nil and not by and "INVALID by: this constraint has no by")
+  if type(by) ~= "table" then
+    wanted = { wanted }
+  elseif not check.is_list(wanted, #paths, #paths) then
+    wanted = {}
   end
   local values = {}
   for i in ipairs(paths) do
-    values[i] = at and msgpack.canonical(blob, at)
-    check.refuse(not values[i] and "INVALID by: expected "
+    check.refuse(msgpack.scalar(wanted[i]) == nil and "INVALID by: expected "
       .. (type(by) == "table" and "a list of the values of " .. table.concat(by, ", ") or "the value of " .. by)
-      .. ": nil, a boolean, a number, text or binary data")
-    values[i], at = constraints.shorten(values[i]), i < #paths and msgpack.skip(blob, at)
+      .. ": nil, a boolean, a number or text")
+    values[i] = constraints.shorten(msgpack.text(wanted[i]))
   end
   return constraints.join(values)
 end

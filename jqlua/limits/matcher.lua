@@ -2,9 +2,10 @@
 --
 -- A program is a node, a list: {ALL | ANY | NOT, node, ...}, or what must all hold of one value, for tags of one tag,
 -- {kind of value, path or false, operator, operand, operator, operand, ...}, the path as jqlua/values/jobpath.lua looks
--- it up. Values and operands are scalars as jqlua/values/msgpack.lua reads them: exact where those of cmsgpack are not.
+-- it up. Values and operands are scalars (jqlua/values/msgpack.lua).
 local ordering = require "jqlua.values.ordering"
 local jobpath = require "jqlua.values.jobpath"
+local msgpack = require "jqlua.values.msgpack"
 local glob = require "jqlua.base.glob"
 
 local M = {}
@@ -65,8 +66,8 @@ local function test_value(node, facts)
     if not facts.argument then
       return nil
     end
-    local is_there, value = jobpath.look(node[2], facts)
-    return is_there and fits(node, value) or false
+    local value = jobpath.look(node[2], facts)
+    return (value ~= nil or not node[2]) and fits(node, msgpack.scalar(value)) or false
   elseif kind == M.TAGS then
     if not facts.tags then
       return nil

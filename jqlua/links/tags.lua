@@ -1,4 +1,4 @@
--- The jobs that have a tag, from their creation until their record is removed, and their count. A call's changes are
+-- The jobs that have a tag, from their creation until their record is removed. A call's changes are
 -- buffered, so that a batch costs a few commands for each tag; transition.commit writes them.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
@@ -76,13 +76,9 @@ function M.flush()
     end
     write("ZADD", keys.TAGGED .. tag, added)
     write("ZREM", keys.TAGGED .. tag, removed)
-    local count = call("ZCARD", keys.TAGGED .. tag)
-    if count > 0 then
-      if call("ZADD", keys.TAGS, count, tag) == 1 then
-        call("ZADD", keys.TAG_NAMES, 0, tag)
-      end
-    else
-      call("ZREM", keys.TAGS, tag)
+    if added[1] then
+      call("ZADD", keys.TAG_NAMES, 0, tag)
+    elseif call("EXISTS", keys.TAGGED .. tag) == 0 then
       call("ZREM", keys.TAG_NAMES, tag)
     end
   end

@@ -1,4 +1,4 @@
--- The best place over queues, patterns, and lists of both; and the orders in which entries of a list have their turns.
+-- The best place over queues, patterns, and lists of both.
 --
 -- The least entry of a pattern's index is checked: if its queue's best job is still no worse than the next entry, it is
 -- the best of all; otherwise the entry is moved to where it belongs and the next is checked. Each check repairs one
@@ -127,22 +127,6 @@ function M.next(entries, without)
     return { queue = queue }
   end
   return M.best(entries, without)
-end
-
---- The entries of a wish in the order of their turns now.
----@return table[] entries
-function M.in_turn(wish)
-  if wish.order == "ordered" then
-    return wish.entries
-  end
-  local entries, n = {}, #wish.entries
-  local key = keys.TURN .. redis.sha1hex(cmsgpack.pack(wish.wanted)):sub(1, 16)
-  local turn = call("INCR", key)
-  call("EXPIRE", key, 86400) -- lists that are not used any more expire
-  for i = 1, n do
-    entries[i] = wish.entries[(turn + i - 2) % n + 1]
-  end
-  return entries
 end
 
 return M

@@ -67,30 +67,17 @@ function M.give(plan, source)
   end
 end
 
---- The orders other than by priority: entry by entry.
-local function fill_in_turn(plan)
-  local wish = plan.wish
-  local entries, each = chooser.in_turn(wish), wish.order == "round_robin" and 1 or wish.count
-  local before
-  repeat
-    before = plan.count
-    for _, entry in ipairs(entries) do
-      if plans.fill(plan, math.min(wish.count, plan.count + each), chooser.next, { entry }) then
-        return true -- this entry may still have a job that comes before the next one's
-      end
-    end
-  until plans.is_full(plan, wish.count) or plan.count == before or each > 1
-  return false
-end
-
 local function fill(plan)
   local wish = plan.wish
   if wish.entries.has_patterns and not patterns.build(wish.entries) then
     return true
-  elseif wish.order then
-    return fill_in_turn(plan)
   end
-  return plans.fill(plan, wish.count, chooser.next, wish.entries)
+  for _, entries in ipairs(wish.rounds) do
+    if plans.fill(plan, wish.count, chooser.next, entries) then
+      return true
+    end
+  end
+  return false
 end
 
 local PICK = {

@@ -10,7 +10,7 @@ local M = {}
 
 -- What few picks have; worker and queues are checked where they are read.
 local FIELDS = {
-  count = { "integer", 1, 1000 }, order = { "choice", words = "priority ordered round_robin" },
+  count = { "integer", 1, 1000 }, order = { "choice", words = "priority ordered" },
   without = { "list", 1, 100, of = "name", distinct = true }, request = { "token" }, wait = { "map" },
 }
 local QUEUES = { queues = {} }
@@ -61,8 +61,9 @@ end
 --- What a pick asks for; refuses the call if it is wrong.
 ---@param path string in front of fields in errors, "" or "pick."
 ---@param worker any who picks
----@return table wish {worker, queue: the only one, or entries and wanted: several; count, order, without: a
---- set of names, request, wait, is_registered: by the form of its name}, not to be changed
+---@return table wish {worker, queue: the only one, or entries and wanted: several; count, rounds: lists of entries,
+--- from which jobs are taken one after the other; without: a set of names, request, wait, is_registered: by the form of
+--- its name}, not to be changed
 local function wish_of(spec, path, worker)
   for name, value in pairs(spec) do
     if name ~= "queues" and (name ~= "worker" or path ~= "") then
@@ -75,9 +76,12 @@ local function wish_of(spec, path, worker)
     worker = worker, is_registered = workers.is_id(worker), path = path, queue = false,
     entries = M.parse_queues(spec.queues, path .. "queues"),
     wanted = type(spec.queues) == "string" and { spec.queues } or spec.queues, count = spec.count or 1,
-    order = spec.order and spec.order ~= "priority" and spec.order, without = false, request = spec.request or false,
-    wait = spec.wait or false,
+    without = false, request = spec.request or false, wait = spec.wait or false,
   }
+  wish.rounds = { wish.entries }
+  for i, entry in ipairs(spec.order == "ordered" and wish.entries or {}) do
+    wish.rounds[i] = { entry }
+  end
   if spec.wait then
     M.check_wait(spec.wait, path .. "wait")
     local on = spec.wait.on

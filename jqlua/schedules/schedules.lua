@@ -38,18 +38,20 @@ local function check_when(spec)
   check.refuse(not parsed and "INVALID tz: " .. (problem or ""))
 end
 
---- Whether the call only has the schedule make its job at once. Refuses the call if its arguments are wrong.
+--- What the call changes of a schedule that is there. Refuses the call if its arguments are wrong.
 ---@param spec table the call's
----@return boolean is_run
+---@return string? change run or paused; nil: it sets a schedule
 function M.check(spec)
-  if spec.run ~= nil then
+  local change = spec.run ~= nil and "run"
+    or spec.paused ~= nil and not (spec.job or spec.every or spec.cron) and "paused" or nil
+  if change then
     for name in pairs(spec) do
-      check.refuse(name ~= "id" and name ~= "run" and name ~= "actor"
-        and "INVALID " .. name .. ": not valid with run")
+      check.refuse(name ~= "id" and name ~= change and name ~= "actor"
+        and "INVALID " .. name .. ": not valid with " .. change)
     end
-    check.refuse(not spec.run and check.problem("run", "true", spec.run))
-    check.refuse((ARGV[2] or NIL) ~= NIL and "INVALID argument: not valid with run")
-    return true
+    check.refuse(spec.run == false and check.problem("run", "true", spec.run))
+    check.refuse((ARGV[2] or NIL) ~= NIL and "INVALID argument: not valid with " .. change)
+    return change
   end
   check.refuse(#ARGV ~= 2 and "INVALID arguments: expected a spec and an argument, got " .. #ARGV)
   check.refuse(ARGV[2] == "" and "INVALID argument: expected one MessagePack value, got no bytes")
@@ -63,7 +65,6 @@ function M.check(spec)
   if job.headers and not next(job.headers) then
     job.headers = nil -- like a job's; it would be shown as an empty list
   end
-  return false
 end
 
 --- The times of a schedule: with `every`, multiples of it since 1970.
@@ -114,6 +115,12 @@ local function note_made(schedule, id, at_ms)
   end
 end
 
+local function existing(id)
+  local schedule = M.load(id)
+  check.refuse(not schedule and check.missing("id", "schedule", id))
+  return schedule
+end
+
 function M.delete(id)
   call("HDEL", keys.SCHEDULES, id)
   call("ZREM", keys.SCHEDULE_IDS, id)
@@ -146,6 +153,14 @@ function M.put(spec, argument)
   return schedule
 end
 
+--- Pauses a schedule, or has it go on.
+---@return table schedule
+function M.pause(id, paused)
+  local schedule = existing(id)
+  schedule.s.paused = paused
+  return M.put(schedule.s, schedule.a)
+end
+
 ---@param at_ms number
 ---@param is_beside boolean whether it is not one of its times
 ---@return string? id nil if its queue has no room
@@ -168,8 +183,7 @@ end
 --- Creates a job at once, beside the scheduled ones.
 ---@return table reply {job id, created}
 function M.run_now(schedule_id)
-  local schedule = M.load(schedule_id)
-  check.refuse(not schedule and check.missing("id", "schedule", schedule_id))
+  local schedule = existing(schedule_id)
   local id, created = create(schedule, meta.state[meta.NOW_MS], true)
   local job = schedule.s.job
   check.refuse(not id and "FULL job.queue: " .. check.show(job.queue or job.name) .. " has reached max_waiting")

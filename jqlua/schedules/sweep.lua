@@ -20,7 +20,6 @@ local schedules = require "jqlua.schedules.schedules"
 local transition = require "jqlua.life.transition"
 local failure = require "jqlua.life.failure"
 local departure = require "jqlua.life.departure"
-local listed = require "jqlua.workers.listed"
 local unique = require "jqlua.links.unique"
 local workers = require "jqlua.workers.workers"
 
@@ -108,7 +107,30 @@ end
 local WAITING_FOR_TIME = { states.SCHEDULED, states.RETRYING }
 local KEPT_FOR_READERS = { states.DONE, states.ERROR, states.CANCELLED, states.SKIPPED }
 
+-- Sleepers look as soon as a lease is over. If this one is over for longer, nobody could: Redis stood still, or nobody
+-- was there.
+local LATE_MS = 2000
+-- So long those who hold leases have then to renew them.
+M.RESPITE_MS = 15000
+
+--- Until when no lease ends, nor a worker's time, given the end of the first.
+---@return number? until_ms nil if they end now
+local function respite(end_ms)
+  local now = meta.state[meta.NOW_MS]
+  local until_ms = (tonumber(call("GET", keys.RESPITE)) or -M.RESPITE_MS) + M.RESPITE_MS
+  if end_ms >= until_ms and end_ms < now - LATE_MS then
+    call("SET", keys.RESPITE, string.format("%.0f", now))
+    until_ms = now + M.RESPITE_MS
+  end
+  return until_ms > now and until_ms <= now + M.RESPITE_MS and until_ms or nil
+end
+
 local function sweep_leases(queue, limit)
+  local end_ms = members.first_score(queue, states.RUNNING)
+  local until_ms = end_ms and respite(end_ms)
+  if until_ms then
+    return 0, until_ms
+  end
   local done = each_due(queue, states.RUNNING, limit, failure.lapse)
   return done, members.first_score(queue, states.RUNNING)
 end
@@ -156,6 +178,12 @@ local MOST_LOST = 20
 
 local function sweep_workers(_, limit)
   local ttl_ms = settings.at(settings.WORKER_TTL) * 1000
+  local first_ms = rank.first_score(keys.ALIVE)
+  local until_ms = first_ms and respite(first_ms + ttl_ms)
+  if until_ms then
+    due.set(due.WORKERS, until_ms)
+    return 0
+  end
   local done = 0
   for _, id in ipairs(due_ids(keys.ALIVE, limit, meta.state[meta.NOW_MS] - ttl_ms)) do
     local record = workers.edit(id)
@@ -172,14 +200,14 @@ local function sweep_workers(_, limit)
       local seen_ms = tonumber(call("ZSCORE", keys.ALIVE, id))
       departure.forget(id)
       if record then
-        listed.died(id, record, seen_ms)
+        workers.died(id, record, seen_ms)
       end
     end
     if not budget.pay(budget.RECORD) or done >= limit then
       break
     end
   end
-  local first_ms = rank.first_score(keys.ALIVE)
+  first_ms = rank.first_score(keys.ALIVE)
   due.set(due.WORKERS, first_ms and first_ms + ttl_ms or meta.NONE)
   return done
 end

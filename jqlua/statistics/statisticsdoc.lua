@@ -35,28 +35,16 @@ local function pending()
   return log.cells
 end
 
-local names = { of = "", fields = {} } -- of the last buckets: the same for many hashes
-
----@return string[]
-local function fields_of(level, first, last)
-  local range_key = level .. first .. ":" .. last
-  if names.of ~= range_key then
-    local fields = {}
-    for bucket = first, last do
-      fields[#fields + 1] = level .. bucket
-    end
-    names.of, names.fields = range_key, fields
-  end
-  return names.fields
-end
-
 --- Adds the cells of one hash and of the log.
 ---@param key string end of the hash's
 ---@param add fun(bucket: number, cell: table)
 local function each_cell(key, range, add)
   local level, last = range[1], range[3]
   for first = range[2], last, CHUNK do
-    local fields = fields_of(level, first, math.min(first + CHUNK - 1, last))
+    local fields = {}
+    for bucket = first, math.min(first + CHUNK - 1, last) do
+      fields[#fields + 1] = level .. bucket
+    end
     local raws = call("HMGET", keys.STATS .. key, unpack(fields))
     budget.pay(#fields * COST_OF_A_FIELD)
     for i = 1, #fields do

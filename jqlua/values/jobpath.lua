@@ -4,12 +4,8 @@ local check = require "jqlua.base.check"
 
 local M = {}
 
-local seek = string.find
-
 local MOST_SEGMENTS = 32
 local MOST_BYTES = 1024
--- Larger arguments are not decoded: the tables may take many times their size.
-local MOST_DECODED_BYTES = 16384
 
 --- Splits a path into the argument: `argument.to.country`. `\.` is a dot in a key, `\\` a backslash.
 ---@param text string that begins with "argument."
@@ -43,22 +39,10 @@ function M.split(text)
   return segments
 end
 
---- Compiles a path into the argument.
----@param segments string[]
----@return table segments, after `false` if one of them may be an integer
-function M.compile(segments)
-  for _, segment in ipairs(segments) do
-    if segment:find("^%-?%d+$") then
-      return { false, unpack(segments) }
-    end
-  end
-  return segments
-end
-
 --- Checks a path, as `by` has it.
 ---@param path string of the field, for errors
 ---@param is_inside? boolean whether it must lead into the argument
----@return string|table compiled name, queue, priority, argument, or the segments, compiled
+---@return string|table compiled name, queue, priority, argument, or the segments
 function M.parse(text, path, is_inside)
   local is_fact = text == "name" or text == "queue" or text == "priority"
   if text == "argument" or is_fact and not is_inside then
@@ -70,119 +54,45 @@ function M.parse(text, path, is_inside)
   end
   local segments, expected = M.split(text)
   check.refuse(not segments and check.problem(path, expected, text))
-  return M.compile(segments)
-end
-
--- Looking paths up ---------------------------------------------------------------------------------------------------
-
--- cmsgpack reads a whole argument in less time than a walk in Lua takes to one value. But it refuses bin and ext; a key
--- with nil it does not show; and it does not tell very large integers from negative ones, nor integers from floats as
--- keys. What it shows is believed where none of this can be; else the argument is walked over. Of a key that is there
--- twice, either may count.
-
---- Decodes a job's argument. The result is cached in facts.
-local function open(facts)
-  local argument = facts.argument
-  local is_read, rest, value = false, nil, nil
-  -- It would accept no bytes.
-  if #argument > 0 and #argument <= MOST_DECODED_BYTES then
-    is_read, rest, value = pcall(cmsgpack.unpack_one, argument)
-  end
-  facts.seen = argument
-  if is_read and rest == -1 then
-    facts.is_whole, facts.decoded, facts.places = true, type(value) == "table" and value or nil, nil
-  else
-    facts.places = msgpack.index(argument)
-    facts.is_whole, facts.decoded = facts.places ~= nil, nil
-  end
-end
-
---- The position of a path's value in a decoded argument.
-local function place(path, facts)
-  if not facts.is_whole then
-    return nil
-  elseif not path then
-    return 1
-  elseif type(path) == "string" then
-    path = { path }
-  elseif not path[1] then
-    path = { unpack(path, 2) }
-  end
-  facts.places = facts.places or msgpack.index(facts.argument)
-  return msgpack.find(facts.argument, path, facts.places)
+  return segments
 end
 
 --- Looks up the value a path leads to.
----@param path table|string|false compiled
----@param facts table of a job, with its argument
----@return boolean is_there
----@return number|string|nil scalar as jqlua/values/msgpack.lua has them; nil for what equals nothing
+---@param path table|string|false segments, the only one, or none: the argument itself
+---@param facts table of a job, with its argument; what was read of it is kept there
+---@return any value nil where it leads nowhere
 function M.look(path, facts)
-  local argument = facts.argument
-  if facts.seen ~= argument then
-    open(facts)
+  if facts.seen ~= facts.argument then
+    local _, value = msgpack.read(facts.argument)
+    facts.seen, facts.decoded = facts.argument, value
   end
-  local is_text = type(path) == "string"
-  local value = (is_text or path and path[1]) and facts.decoded
-  local depth = 1
-  while value do
-    local segment = is_text and path or path[depth]
-    if not seek(argument, segment, 1, true) then
-      return false, nil
+  local value = facts.decoded
+  for depth = 1, path and (type(path) == "string" and 1 or #path) or 0 do
+    local segment = type(path) == "string" and path or path[depth]
+    if type(value) ~= "table" then
+      return nil
     end
-    value = value[segment]
-    local kind = type(value)
-    if not is_text and depth < #path then
-      if kind ~= "table" and kind ~= "nil" then
-        return false, nil
-      end
-      depth = depth + 1
-    elseif kind == "string" then
-      return true, "s" .. value
-    elseif kind == "number" then
-      if value >= 0 and value < msgpack.EXACT
-        or value < 0 and value > -msgpack.EXACT and not seek(argument, "\207", 1, true) then
-        return true, value
-      end
-      break
-    elseif kind == "boolean" then
-      return true, value and "t" or "f"
-    elseif kind == "table" then
-      return true, nil
+    local inner = value[segment]
+    if inner == nil and (segment == "0" or string.find(segment, "^[1-9]%d*$")) then
+      inner = value[tonumber(segment) + 1]
     end
+    value = inner
   end
-  local pos = place(path, facts)
-  if pos then
-    return true, msgpack.scalar(argument, pos)
-  end
-  return not path, nil
+  return value
 end
 
---- The value a path leads to.
+--- The value a path leads to, as it names keys.
 ---@param compiled string|table path
 ---@param facts table as for a matcher's test
----@return string? text canonical; "n" where the path leads nowhere, "m" and the bytes of a map or array (or of an
---- argument that is not one value), "dnan" for NaN; nil when the fact is unknown
+---@return string? text "n" where the path leads nowhere; nil when the fact is unknown
 function M.value(compiled, facts)
   if compiled == "priority" then
     return facts.priority and msgpack.text(facts.priority)
   elseif compiled == "name" or compiled == "queue" then
     return facts[compiled] and "s" .. facts[compiled]
-  elseif not facts.argument then
-    return nil
+  elseif facts.argument then
+    return msgpack.text(M.look(compiled ~= "argument" and compiled, facts))
   end
-  local path = compiled ~= "argument" and compiled
-  local is_there, scalar = M.look(path, facts)
-  if not is_there then
-    return "n"
-  elseif scalar then
-    return msgpack.text(scalar)
-  end
-  local pos = place(path, facts)
-  if not pos then
-    return "m" .. facts.argument
-  end
-  return msgpack.open(facts.argument, pos) and "m" .. msgpack.raw(facts.argument, pos) or "dnan"
 end
 
 return M

@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from jqmaster.client.app import JQ
     from jqmaster.client.calling import MessagePack
-    from jqmaster.client.flow import Flow, Progress
+    from jqmaster.client.flow import Flow
     from jqmaster.client.handle import Handle, JobCancelled, JobError, JobSkipped, NoResult
     from jqmaster.client.task import Call, Task
     from jqmaster.engine.engine import Engine, connect
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from jqmaster.engine.scripts import load
     from jqmaster.errors import JQError
     from jqmaster.server.logs import JsonLines
-    from jqmaster.worker.ending import FollowUp, JobReleased, Move, ResumeAfter
-    from jqmaster.worker.failure import JobFailed
+    from jqmaster.worker.ending import FollowUp, JobFailed, JobReleased, Move, ResumeAfter
     from jqmaster.worker.joblog import JobFilter
     from jqmaster.worker.notes import JobStopped, checkpoint, current_job, progress
     from jqmaster.worker.worker import Worker
@@ -46,7 +45,6 @@ __all__ = [
     "MessagePack",
     "Move",
     "NoResult",
-    "Progress",
     "ResumeAfter",
     "Task",
     "Worker",
@@ -61,7 +59,7 @@ __all__ = [
 _NAMES = {
     "client.app": "JQ",
     "client.calling": "MessagePack",
-    "client.flow": "Flow Progress",
+    "client.flow": "Flow",
     "client.handle": "Handle JobCancelled JobError JobSkipped NoResult",
     "client.task": "Call Task",
     "engine.engine": "Engine connect",
@@ -69,8 +67,7 @@ _NAMES = {
     "engine.scripts": "load",
     "errors": "JQError",
     "server.logs": "JsonLines",
-    "worker.ending": "FollowUp JobReleased Move ResumeAfter",
-    "worker.failure": "JobFailed",
+    "worker.ending": "FollowUp JobFailed JobReleased Move ResumeAfter",
     "worker.joblog": "JobFilter",
     "worker.notes": "JobStopped checkpoint current_job progress",
     "worker.worker": "Worker",

@@ -7,7 +7,7 @@ import fnmatch
 import sys
 import time
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
@@ -17,10 +17,6 @@ from jqmaster.cli.reach import as_json, connect
 from jqmaster.cli.status import Replies
 from jqmaster.errors import NotFound
 from jqmaster.manifest.contract import Role
-from jqmaster.manifest.manifest import operations
-
-if TYPE_CHECKING:
-    from jqmaster.cli.clients import Client
 
 Document = dict[str, Any]
 Rows = Iterable[Document]
@@ -129,38 +125,25 @@ def schedules_(id_: Name = None, /) -> Replies:
 # -- pausing --------------------------------------------------------------------------------------
 
 
-def _pause_queue(client: Client, queue: Document, paused: bool) -> Document:
-    return client.call("queue", queue["name"], paused=paused)  # type: ignore[no-any-return]
-
-
-def _pause_schedule(client: Client, schedule: Document, paused: bool) -> Document:
-    taken = {argument.name for argument in operations()["schedule"].arguments}
-    spec = {name: value for name, value in schedule.items() if name in taken} | {"paused": paused}
-    argument = client.serializer.dumps(schedule.get("argument"))
-    return client.call("schedule", **spec | {"argument": argument})  # type: ignore[no-any-return]
-
-
-def _pausing(
-    operation: str, change: Callable[[Client, Document, bool], Document], paused: bool
-) -> Callable[..., Replies]:
+def _pausing(operation: str, paused: bool) -> Callable[..., Replies]:
     def command(*names: Annotated[str, option("* stands for any run of characters")]) -> Replies:
-        client = connect()
-        known = {str(document.get("id") or document["name"]): document for document in client.each(operation)}
+        client, one = connect(), operation.removesuffix("s")
+        known = [str(document.get("id") or document["name"]) for document in client.each(operation)]
         chosen: dict[str, None] = {}
         for name in names:
             fitting = fnmatch.filter(known, name.replace("[", "[[]").replace("?", "[?]"))
             if not fitting:
-                raise NotFound(f"no such {operation.removesuffix('s')}: {name}")
+                raise NotFound(f"no such {one}: {name}")
             chosen |= dict.fromkeys(fitting)
         for name in chosen:
-            yield change(client, known[name], paused), f"{name} {'is paused' if paused else 'goes on'}"
+            yield client.call(one, name, paused=paused), f"{name} {'is paused' if paused else 'goes on'}"
 
     return command
 
 
-for _app, _operation, _change in (queues, "queues", _pause_queue), (schedules, "schedules", _pause_schedule):
+for _app, _operation in (queues, "queues"), (schedules, "schedules"):
     for _word, _paused in ("pause", True), ("resume", False):
-        _app.command(_pausing(_operation, _change, _paused), name=_word, help=f"{_word.capitalize()} {_operation}.")
+        _app.command(_pausing(_operation, _paused), name=_word, help=f"{_word.capitalize()} {_operation}.")
 
 
 # -- workers --------------------------------------------------------------------------------------

@@ -34,30 +34,25 @@ work = App(name="work", config=Env("JQ_", command=False, show=False))
 class Serve:
     host: Annotated[str, option("address to listen on")] = "127.0.0.1"
     port: Annotated[Port, option("0 for any free one")] = 8400
-    unix: Annotated[str | None, option("listen on this unix socket instead")] = None
     allowed_hosts: Annotated[Names | None, option("more host names to accept; * for any")] = None
     root_path: Annotated[str, option("path under which a proxy serves it: /jq")] = ""
     insecure: Annotated[bool, option("listen to other hosts without keys: anybody may do anything")] = False
     tls_cert: Annotated[Path | None, option("PEM certificate, to serve HTTPS")] = None
     tls_key: Annotated[Path | None, option("PEM key; default: in the certificate's file")] = None
     trusted_proxies: Annotated[Networks | None, option("proxies trusted to name users: 10.0.0.5,fd00::/64")] = None
-    proxy_user_header: Annotated[str, option("header with the user's name")] = "x-forwarded-user"
-    proxy_roles_header: Annotated[str, option("header with the user's roles; viewer without it")] = "x-forwarded-roles"
-    session_idle: Annotated[Span, option("idle time after which web UI logins expire, in s")] = 3600
-    push_to: Annotated[PushTo, option("networks and hosts to push to, * for any; default: private networks")] = None
+    push_to: Annotated[PushTo, option("networks to push to, * for any; default: private networks")] = None
     data_dir: Annotated[Path, option("data directory of its own Redis")] = Path("var")
     max_memory: Annotated[Memory | None, option("MiB its own Redis may use, 0: any; default: half the machine's")] = (
         None
     )
     recreate: Annotated[bool, option("set up the namespace again, empty, if it vanishes from Redis")] = False
     stop_timeout: Annotated[Span, option("time limit for stopping, in s")] = 10
-    access_log: Annotated[bool, option("log a line for each request and each delivery")] = False
+    access_log: Annotated[bool, option("log a line for each request")] = False
     log_format: Annotated[Logs, option("format of the log on stderr")] = "text"
     environment: Annotated[str, option("name of this system in the web UI's header: production")] = ""
     environment_color: Annotated[
         Literal["grey", "blue", "green", "amber", "red", "purple"], option("color of that name")
     ] = "grey"
-    metrics_queues: Annotated[int, between(1, 1000), option("how many queues /metrics shows one by one")] = 100
 
 
 @serve.default
@@ -68,20 +63,17 @@ def _serve(*, given: Serve | None = None) -> int:
     """
     with brought_by("server", "serve"):
         from jqmaster.server.server import ServeOptions, run
-    from jqmaster.server.session import Proxies
     from jqmaster.worker import joblog
 
     where, options = current.get(), vars(given or Serve())
     joblog.configure(options.pop("log_format"), verbose=where.verbose)
-    headers = (options.pop(f"proxy_{name}_header").lower() for name in ("user", "roles"))
     memory = options.pop("max_memory")
     return run(
         ServeOptions(
             redis_url=where.redis_only,
             namespace=where.namespace or NAMESPACE,
             form=where.form,
-            proxies=Proxies(options.pop("trusted_proxies") or (), *headers),
-            session_idle_s=options.pop("session_idle"),
+            trusted_proxies=options.pop("trusted_proxies") or (),
             stop_timeout_s=options.pop("stop_timeout"),
             allowed_hosts=options.pop("allowed_hosts") or (),
             max_memory=None if memory is None else memory << 20,
@@ -145,7 +137,7 @@ def _work(
     jq.connect(replace(jq.target, **changed))
     try:
         worker = jq.worker(**options)
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         raise Refused(f"{program}: {error}", "INVALID") from None
     return worker.run(ends_process=True)
 

@@ -1,25 +1,14 @@
-"""`JQ`: one object to define jobs, enqueue them, wait for their results, and run workers.
-
-jq = JQ()
-
-@jq.job
-def add(a: int, b: int) -> int:
-    return a + b
-
-add.enqueue(40, 2).result(timeout=10)
-
-docs/python.md is the guide.
-"""
+"""`JQ`: one object to define jobs, enqueue them, wait for their results, and run workers (docs/python.md)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from jqmaster.client.link import Link
 from jqmaster.client.registry import Registry
+from jqmaster.worker.notes import outside_of_loops
 
 if TYPE_CHECKING:
     from jqmaster.client.worker import AppWorker
@@ -64,9 +53,7 @@ class JQ(Registry):
 
         `concurrency`: jobs at a time, 8. `delayed`: also what is due later. `raises`: whether to raise.
         """
-        from jqmaster.client.worker import burst
-
-        return burst(self, queues, **options)
+        return outside_of_loops(self.aburst(queues, **options))
 
     async def aburst(self, queues: Sequence[str] | None = None, **options: Any) -> int:
         """As `burst`."""
@@ -81,11 +68,5 @@ class JQ(Registry):
         from jqmaster.client.immediate import Memory
 
         memory = Memory(self)
-        with self.connected(self.target, Link(lambda: memory, self.serializer)):
-            yield
-
-    @contextmanager
-    def using(self, url: str, namespace: str | None = None) -> Iterator[None]:
-        """Within it the object is that of another server: for tests."""
-        with self.connected(replace(self.target, url=url, namespace=namespace)):
+        with self.using(self.url, self.target.namespace, Link(lambda: memory, self.serializer)):
             yield

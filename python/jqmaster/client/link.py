@@ -5,19 +5,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 import os
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 from urllib.parse import quote
 
 from jqmaster.cluster.opening import Opened
 from jqmaster.connection import plainly
-from jqmaster.connection import url as redis_url
-from jqmaster.connection.endpoint import endpoint_of
 from jqmaster.connection.subscriptions import listened
 from jqmaster.engine.ended import ENDED, glance
 from jqmaster.engine.engine import Operations, pack
@@ -55,45 +52,22 @@ class Target:
 
     @property
     def is_redis(self) -> bool:
-        """Whether `url` is that of a Redis."""
-        return redis_url.is_redis(self.url)
+        """Whether `url` is none of a server."""
+        return not self.url.startswith(("http://", "https://"))
 
     @property
     def redis_namespace(self) -> str:
         """The one that was named, or by the variable `JQ_NAMESPACE`, or `{jq}`."""
         return self.namespace or os.environ.get("JQ_NAMESPACE") or "{jq}"
 
-    @property
-    def masters(self) -> list[str]:
-        """The URLs of the servers, where `url` is of no Redis. Raises ValueError when it is no URL, or has a user
-        or password in it, and when a namespace was named as well."""
-        if not self.url.startswith(("http://", "https://")):
-            shown = redis_url.without_password(self.url)
-            raise ValueError(f"{shown}: expected {redis_url.FORMS}, or http://, https://")
-        return masters_of(self.url, self.namespace)
-
-    def check(self) -> None:
-        """Raise ValueError for a URL that cannot be."""
-        try:
-            _ = redis_url.parse(self.url) if self.is_redis else self.masters
-        except ValueError as error:
-            raise ValueError(f"{redis_url.without_password(self.url)}: {error}") from None
-
-    def key_of_master(self) -> str | None:
-        """The key that servers are shown. Raises ValueError if it is invalid, OSError."""
-        return key_of(self.key, self.key_file)
+    def masters(self) -> tuple[list[str], str | None]:
+        """The URLs of the servers, and the key that they are shown. Raises ValueError when one cannot be, and when a
+        namespace was named as well; OSError."""
+        return masters_of(self.url, self.namespace), key_of(self.key, self.key_file)
 
     def transport(self) -> Transport:
         """A way there, for plain calls in one, else for the loop that runs. Raises ValueError, OSError."""
         return RedisTransport(self) if self.is_redis else HttpTransport(self)
-
-
-def wait_s(wait: float | None) -> float:
-    """How long a call may take, also by the variable `JQ_WAIT`. Raises ValueError."""
-    seconds = float(os.environ.get("JQ_WAIT") or Target.wait_s if wait is None else wait)
-    if not 0 < seconds < math.inf:
-        raise ValueError(f"wait: expected seconds, more than 0, got {seconds:g}")
-    return seconds
 
 
 class Transport:
@@ -106,7 +80,8 @@ class Transport:
 
     async def enqueue(self, jobs: Sequence[NewJob], request: str | None) -> list[Enqueued]:
         """Up to 1000 jobs: all or none."""
-        if len(jobs) > 1 or request is not None:
+        # A number in `depends` is a place in a call, which others may share.
+        if len(jobs) > 1 or request is not None or "depends" in jobs[0][0]:
             return await self.engine.enqueue(jobs, request=request)
         [(spec, argument)] = jobs
         job_id, created = await self._enqueue(pack(spec, "jobs[0]"), argument)
@@ -146,11 +121,9 @@ class RedisTransport(Transport):
         return state
 
     async def close(self) -> None:
-        try:
-            if self._ended is not None:
-                await self._ended.stop()
-        finally:
-            await self._opened.close()
+        if self._ended is not None:
+            await self._ended.stop()
+        await self._opened.close()
 
     async def _listen(self, job_id: str, until: float) -> str | None:
         """As `Ended.wait`, for one who blocks."""
@@ -158,7 +131,7 @@ class RedisTransport(Transport):
         if state is None or state in ENDED:
             return state
         engine = self._opened.engine_of(job_id)
-        heard = listened(endpoint_of(engine.redis), f"{engine.namespace}:ended", until)
+        heard = listened(engine.redis, f"{engine.namespace}:ended", until)
         async with contextlib.aclosing(heard):
             async for message in heard:
                 if not message:
@@ -181,7 +154,7 @@ class HttpTransport(Transport):
     def __init__(self, target: Target) -> None:
         from jqmaster.engine.http import HttpEngine
 
-        self._http = HttpEngine(target.masters, target.key_of_master(), target.wait_s)
+        self._http = HttpEngine(*target.masters(), target.wait_s)
         super().__init__(self._http)
         self._wait_s, self._polls = target.wait_s, plainly.Turns(MOST_POLLS)
 
@@ -251,28 +224,22 @@ def plain(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
     return _named(call, method)
 
 
-def plain_each(method: Callable[P, AsyncIterator[T]]) -> Callable[P, Iterator[T]]:
+def plain_each(method: Callable[P, AsyncGenerator[T, None]]) -> Callable[P, Iterator[T]]:
     """The same for what gives one thing after the other."""
 
     @wraps(method)
     def call(*args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
         items = method(*args, **kwargs)
         try:
-            while (item := plainly.run(_next(items))) is not _END:
+            while (item := plainly.run(cast(Any, anext(items, _END)))) is not _END:
                 yield item
         finally:
-            if isinstance(items, AsyncGenerator):
-                plainly.run(items.aclose())
+            plainly.run(items.aclose())
 
     return _named(call, method)
 
 
-def _named(call: T, method: Callable[..., Any]) -> T:
-    for attribute in ("__name__", "__qualname__"):
-        before, dot, name = getattr(method, attribute).rpartition(".")
-        setattr(call, attribute, before + dot + name.removeprefix("a"))
+def _named(call: Callable[P, T], method: Callable[..., Any]) -> Callable[P, T]:
+    call.__name__ = method.__name__[1:]
+    call.__qualname__ = method.__qualname__.removesuffix(method.__name__) + call.__name__
     return call
-
-
-async def _next(items: AsyncIterator[T]) -> T:
-    return await anext(items, _END)

@@ -103,8 +103,6 @@ class PlainOperations:
         """Takes the outcomes of attempts, and gives the worker its next jobs in the same round trip."""
     def forget(self, name: str) -> None:
         """Removes a queue that has no jobs, with its settings and statistics."""
-    def free(self, unique: str) -> str:
-        """Frees a unique key; its job goes on without one."""
     def get(self, ids: Sequence[str]) -> list[Document | None]:
         """Documents of jobs: all there is to know about each."""
     @overload
@@ -170,7 +168,7 @@ class PlainOperations:
         worker: str,
         queues: str | Sequence[str],
         count: int | None = ...,
-        order: Literal["priority", "ordered", "round_robin"] | None = ...,
+        order: Literal["priority", "ordered"] | None = ...,
         without: Sequence[str] | None = ...,
         request: str | None = ...,
         wait: Spec | None = ...,
@@ -272,7 +270,8 @@ class PlainOperations:
         argument: bytes | None = ...,
         run: bool,
     ) -> ScheduleReply:
-        """Creates a recurring job, or replaces it whole; or makes its job at once, beside those of its moments."""
+        """Creates a recurring job, or replaces it whole; or makes its job at once, beside those of its moments; or
+        pauses it."""
     @overload
     def schedule(
         self,
@@ -287,7 +286,8 @@ class PlainOperations:
         declared: str | None = ...,
         argument: bytes | None = ...,
     ) -> Document:
-        """Creates a recurring job, or replaces it whole; or makes its job at once, beside those of its moments."""
+        """Creates a recurring job, or replaces it whole; or makes its job at once, beside those of its moments; or
+        pauses it."""
     def schedules(
         self,
         ids: Sequence[str] | None = ...,
@@ -338,14 +338,12 @@ class PlainOperations:
         secrets: Sequence[str] | None = ...,
     ) -> Document:
         """Creates a webhook, or replaces it but for its secrets: who is told when jobs end."""
-    def tags(self, top: int | None = ..., cursor: str | None = ..., count: int | None = ...) -> Page:
-        """The tags there are, and how many jobs have them: in order of tag, or the most used first."""
+    def tags(self, cursor: str | None = ..., count: int | None = ...) -> Page:
+        """The tags there are, in order, and how many jobs have them."""
     def tick(self, limit: int | None = ...) -> TickReply:
         """Does what is due by the clock, in bounded steps."""
     def touch(self, ids: Sequence[str]) -> int:
         """Notes that keys of the HTTP API were used."""
-    def track(self, ids: Sequence[str], on: bool | None = ...) -> list[Any]:
-        """Publishes each further change of state of jobs on channels of their own, or stops doing so."""
     def trail(
         self,
         who: str | None = ...,

@@ -1,14 +1,270 @@
-"""The operations of a cluster: as `engine.engine.Engine` has those of one namespace, over all partitions."""
+"""The operations of a cluster: as `engine.engine.Engine` has those of one namespace, over all partitions. The `@over`
+of a script's head names the way: to which of them it goes, and how their answers become one."""
 
 from __future__ import annotations
 
+import random
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+from jqmaster.cluster import listings
+from jqmaster.cluster.names import home_of, is_registered
 from jqmaster.cluster.partitions import Call, Partitions, all_of
-from jqmaster.cluster.ways import WAYS
-from jqmaster.engine.calling import Argument
-from jqmaster.engine.engine import Engine, Observe
+from jqmaster.cluster.routes import split, unpacked
+from jqmaster.connection import plainly
+from jqmaster.engine import replies
+from jqmaster.engine.calling import Argument, new_request, pack
+from jqmaster.engine.engine import Engine
+from jqmaster.errors import Invalid, JQError
 from jqmaster.manifest.manifest import operations
+
+Ask = Callable[[int, list[int]], Awaitable[Sequence[Any]]]
+
+_INDEX = re.compile(r"(\w+)\[(\d+)\]")
+
+
+async def scattered(name: str, parts: Mapping[int, list[int]], ask: Ask) -> list[Any]:
+    """The answers for each entry of a list, in order. `parts`: indexes of entries by partition; `ask` gets the answers
+    for those of one. Problems have the entry's place in the whole list, which is called `name`."""
+
+    async def one(number: int, indexes: list[int]) -> None:
+        try:
+            for index, answer in zip(indexes, await ask(number, indexes), strict=True):
+                answers[index] = answer
+        except JQError as problem:
+            place = _INDEX.match(problem.path or "")
+            if place and place[1] == name and problem.path and int(place[2]) < len(indexes):
+                problem.path = f"{name}[{indexes[int(place[2])]}]{problem.path[place.end() :]}"
+            raise
+
+    answers: list[Any] = [None] * sum(map(len, parts.values()))
+    await all_of(one(*part) for part in parts.items())
+    return answers
+
+
+# -- by ids ------------------------------------------------------------------------------------------------------------
+
+
+async def _job(cluster: Partitions, call: Call) -> Any:
+    return await cluster.at(cluster.number_of(call.spec.get("id") or next(iter(call.arguments), "")), call)
+
+
+async def _jobs(cluster: Partitions, call: Call) -> Any:
+    """Each where it is. Or those that fit, in one partition after the other."""
+    spec, arguments = call.spec, call.arguments
+    if "where" in spec:
+        return await listings.in_turn(cluster, call)
+    name = "jobs" if "jobs" in spec or call.operation == "change" else "ids"
+    entries = spec.get(name) if name in spec else arguments
+    if call.operation == "change" and len(arguments) % 2 == 0:
+        entries = list(zip(arguments[::2], arguments[1::2], strict=True))
+    if not isinstance(entries, list | tuple) or not entries:
+        return await cluster.at(cluster.number_of(spec.get("worker")), call)
+    parts = cluster.parts(_id_in(entry) for entry in entries)
+    if spec.get("atomic") and len(parts) > 1:
+        raise Invalid("the jobs are in several partitions, which cannot be asked for all or none", "atomic")
+
+    async def ask(number: int, indexes: list[int]) -> Any:
+        some = [entries[index] for index in indexes]
+        if name in spec:
+            return await cluster.at(number, call.but(**{name: some}))
+        flat = [part for pair in some for part in pair] if call.operation == "change" else some
+        return await cluster.at(number, Call(call.operation, flat))
+
+    return await scattered(name, parts, ask)
+
+
+def _id_in(entry: Any) -> Any:
+    if isinstance(entry, tuple):
+        return unpacked(entry[0]).get("id")
+    return next(iter(entry), None) if isinstance(entry, list) else entry
+
+
+async def _heartbeat(cluster: Partitions, call: Call) -> Any:
+    """A worker that is registered says everywhere that it lives."""
+    jobs, control = call.spec.get("jobs"), [b""]
+    jobs = jobs if isinstance(jobs, list) else []
+
+    async def ask(number: int, indexes: list[int]) -> Any:
+        reply = await cluster.at(number, call.but(jobs=[jobs[index] for index in indexes]))
+        if not call.spec.get("control"):
+            return reply
+        control.append(reply[1])
+        return reply[0]
+
+    parts = cluster.parts(map(_id_in, jobs)) or {cluster.number_of(call.spec.get("worker")): []}
+    if is_registered(call.spec.get("worker")):
+        parts = {number: parts.get(number, []) for number in range(len(cluster.engines))}
+    answers = await scattered("jobs", parts, ask)
+    return [answers, max(control)] if call.spec.get("control") else answers
+
+
+# -- jobs and workers --------------------------------------------------------------------------------------------------
+
+
+async def _enqueue(cluster: Partitions, call: Call) -> Any:
+    options, parts = await split(call.arguments, cluster.routes, len(cluster.engines))
+    jobs = call.arguments[len(options) :]
+
+    async def ask(number: int, indexes: list[int]) -> Any:
+        sent = [argument for index in indexes for argument in jobs[2 * index : 2 * index + 2]]
+        reply = await cluster.at(number, Call("enqueue", [*options, *sent]))
+        return list(zip(reply[::2], reply[1::2], strict=True))
+
+    return [part for answer in await scattered("jobs", parts, ask) for part in answer]
+
+
+async def _pick(cluster: Partitions, call: Call) -> Any:
+    return await _picked(cluster, {name: value for name, value in call.spec.items() if name != "wait"})
+
+
+async def _picked(cluster: Partitions, spec: Mapping[str, Any]) -> Any:
+    if not plainly.is_plain():
+        return await cluster.picking.pick(spec, 0)
+    reply: Any = [-1]
+    for number in random.sample(range(len(cluster.engines)), len(cluster.engines)):
+        reply = await cluster.at(number, Call("pick", [pack(spec)]))
+        if len(reply) > 1:
+            break
+    return reply
+
+
+async def _finish(cluster: Partitions, call: Call) -> Any:
+    """Outcomes go where their jobs are. The next job is of the same partition, which costs no call of its own, unless
+    there is none, or the worker has not looked at another partition for a while."""
+    outcomes, ids, at = [], [], 1
+    while at < len(call.arguments):
+        spec = unpacked(call.arguments[at])
+        follow = spec.get("enqueue")
+        ids.append(spec.get("id"))
+        outcomes.append(call.arguments[at : at + 2 + 2 * (follow if type(follow) is int else 0)])
+        at += len(outcomes[-1])
+    pick = call.spec.get("pick")
+    if not isinstance(pick, dict) and not outcomes:
+        return await cluster.at(0, call)  # which says what is wrong
+    wish = {"request": new_request(), **pick} if isinstance(pick, dict) else {}
+    full = {**wish, "worker": call.spec.get("worker")}
+    home = cluster.number_of(ids[-1]) if outcomes and not (wish and cluster.picking.is_due(full)) else -1
+    picked: list[Any] = [0]
+
+    async def ask(number: int, indexes: list[int]) -> Any:
+        takes = pick if not wish else wish if number == home else None
+        sent = [argument for index in indexes for argument in outcomes[index]]
+        reply = await cluster.at(number, Call("finish", [call.but(pick=takes).arguments[0], *sent]))
+        picked[:] = reply[len(indexes) :] or picked
+        return reply[: len(indexes)]
+
+    answers = await scattered("outcomes", cluster.parts(ids), ask)
+    if not wish:
+        return answers
+    if len(picked) > 1:
+        cluster.picking.note(full, home, picked)
+        return [*answers, *picked]
+    return [*answers, *await _picked(cluster, full)]
+
+
+async def _register(cluster: Partitions, call: Call) -> Any:
+    """One that is pushed to has a part of its slots in each partition, and at least one; the first gives its id."""
+    if call.spec.get("announce"):
+        home, running = cluster.number_of(call.spec.get("name")), call.spec.get("running")
+        here = [one for one in running if cluster.number_of(one) == home] if isinstance(running, list) else running
+        return await cluster.at(home, call.but(running=here))
+    count, slots = len(cluster.engines), call.spec.get("max_jobs", 1)
+    shares = [slots] * count
+    if type(slots) is int and slots > 0 and call.spec.get("url") is not None:
+        shares = [max(1, slots // count + (number < slots % count)) for number in range(count)]
+    worker = await cluster.at(0, call.but(max_jobs=shares[0]))
+    for number in range(1, count):
+        await cluster.at(number, call.but(max_jobs=shares[number], id=replies.text(worker)))
+    return worker
+
+
+async def _schedule(cluster: Partitions, call: Call) -> Any:
+    """It is where the jobs belong that it makes; what it made before may have belonged elsewhere."""
+    job, name = call.spec.get("job"), call.spec.get("id")
+    if not isinstance(job, dict):  # it is run or paused
+        return await _any(cluster, call)
+    [home] = await cluster.routes.homes([(job, call.arguments[1])])
+    home = home_of(str(name), len(cluster.engines)) if home is None else home
+    reply = await cluster.at(home, call)
+    await cluster.everywhere(Call("unschedule", [pack({"id": name})]), lacking=True, but=home)
+    return reply
+
+
+# -- all of them -------------------------------------------------------------------------------------------------------
+
+
+async def _first(cluster: Partitions, call: Call) -> Any:
+    return await cluster.at(0, call)
+
+
+async def _any(cluster: Partitions, call: Call) -> Any:
+    """Whichever has it."""
+    return (await cluster.everywhere(call, lacking=True))[0]
+
+
+async def _changed(cluster: Partitions, call: Call) -> list[Any]:
+    return await cluster.everywhere(call, lacking=True, changes=True)
+
+
+async def _all(cluster: Partitions, call: Call) -> Any:
+    """The same in each."""
+    if call.operation == "queue" and call.spec.get("known"):  # in one partition perhaps: then it is changed in all
+        await _changed(cluster, call)
+        call = call.but(known=None)
+    answers = await _changed(cluster, call)
+    if call.operation == "queue":
+        cluster.routes.forget(call.spec.get("name"))
+        return listings.merged("queues", answers)
+    return sum(answers) if call.operation == "unregister" else answers[0]
+
+
+async def _constrain(cluster: Partitions, call: Call) -> Any:
+    """Each partition has a part of the limits, unless it has keys of its own."""
+    match = unpacked(call.arguments[1]) if len(call.arguments) > 1 else {}
+    is_exact = len(cluster.engines) == 1 or await cluster.routes.is_exact(call.spec.get("by"), match)
+    return listings.merged("constraints", await _changed(cluster, call.but(shared=None if is_exact else True)))
+
+
+async def _tick(cluster: Partitions, call: Call) -> Any:
+    answers = await cluster.everywhere(call)
+    moments = [next_ms for next_ms, _ in answers if next_ms >= 0]
+    return [min(moments, default=-1), sum(steps for _, steps in answers)]
+
+
+async def _stats(cluster: Partitions, call: Call) -> Any:
+    """Buckets of the same time, or by queue and name."""
+    if call.spec.get("series"):
+        return await listings.by_name(cluster, call)
+    found: dict[int, list[bytes]] = {}
+    for blob in (blob for answer in await cluster.everywhere(call) for blob in answer):
+        found.setdefault(replies.plain_value(blob)["begin_ms"], []).append(blob)
+    return [listings.merged("stats", found[begin_ms]) for begin_ms in sorted(found)]
+
+
+async def _found(cluster: Partitions, call: Call) -> Any:
+    """What has a text in its name: of each kind as many as one partition would tell, each once."""
+    documents = [replies.plain_value(answer) for answer in await cluster.everywhere(call)]
+    more, merged = {kind for document in documents for kind in document["more"]}, dict[str, Any]()
+    for kind in documents[0].keys() - {"more"}:
+        things = list({repr(thing): thing for document in documents for thing in document[kind]}.values())
+        merged[kind] = things[: call.spec.get("count") or 5]
+        more |= {kind} if things != merged[kind] else set()
+    return listings.packed({**merged, "more": sorted(more)})
+
+
+async def _none(cluster: Partitions, call: Call) -> Any:
+    names = ", ".join(cluster.namespaces[:2])
+    raise Invalid(f"not of a whole cluster: {call.operation} is for each partition alone, {names}, …", "namespace")
+
+
+WAYS: Mapping[str, Callable[[Partitions, Call], Awaitable[Any]]] = {
+    "first": _first, "any": _any, "all": _all, "none": _none, "job": _job, "jobs": _jobs, "name": listings.by_name,
+    "order": listings.interleaved, "turn": listings.in_turn, "tags": listings.tags, "heartbeat": _heartbeat,
+    "pick": _pick, "enqueue": _enqueue, "finish": _finish, "register": _register, "schedule": _schedule,
+    "constrain": _constrain, "tick": _tick, "stats": _stats, "found": _found,
+}  # fmt: skip
 
 # What is set alike in all partitions, beside the settings: listings, what names a thing, and which fields are set.
 _SET = {
@@ -18,30 +274,11 @@ _SET = {
 }
 
 
-class Cluster(Engine):
-    """The operations of a cluster, whose name is such as `{shop:*/16}`. Raises what `jqmaster.errors` has, and
-    ValueError for a name that cannot be. What belongs to no partition in particular is that of the first.
-    """
-
-    def __init__(self, url: str, namespace: str, **how: Any) -> None:
-        """`how`: of `Engine`."""
-        self.partitions = Partitions(url, namespace, **how)
-        self.engines = self.partitions.engines
-        first = self.engines[0]
-        super().__init__(first.redis, first.namespace, **how)
-
-    @property
-    def observe(self) -> Observe | None:
-        """Of the calls to each partition."""
-        return self.engines[0].observe
-
-    @observe.setter
-    def observe(self, observe: Observe | None) -> None:
-        for engine in self.engines:
-            engine.observe = observe
+class Cluster(Partitions):
+    """The operations of a cluster, whose name is such as `{shop:*/16}`. Raises what `jqmaster.errors` has."""
 
     async def raw(self, operation: str, *arguments: Argument) -> Any:
-        return await WAYS[operations()[operation].over](self.partitions, Call(operation, arguments))
+        return await WAYS[operations()[operation].over](self, Call(operation, arguments))
 
     async def differences(self) -> list[str]:
         """See `Engine.differences`."""

@@ -11,7 +11,6 @@ from functools import cache
 MOST_PARTITIONS = 256
 _SLOTS = 16384
 _NAME = re.compile(r"\{(.+):\*/([1-9]\d*)\}")
-_LONGEST_SALT = 4
 
 
 def is_cluster(namespace: str) -> bool:
@@ -21,15 +20,11 @@ def is_cluster(namespace: str) -> bool:
 
 @cache
 def partitions(namespace: str) -> tuple[str, ...]:
-    """The namespaces of a cluster, in order. Raises ValueError for a name that is too long, or of too many."""
+    """The namespaces of a cluster, in order. Raises ValueError for a name of too many."""
     match = _NAME.fullmatch(namespace)
     if match is None or int(match[2]) > MOST_PARTITIONS:
         raise ValueError(f"{namespace}: expected a cluster of 1 to {MOST_PARTITIONS} partitions, such as {{shop:*/16}}")
-    root, count = match[1], int(match[2])
-    longest = 64 - len(f":{count - 1}~/{count}") - _LONGEST_SALT
-    if len(root) > longest:
-        raise ValueError(f"{namespace}: expected a name of at most {longest} characters before :*, got {len(root)}")
-    return tuple(_partition(root, number, count) for number in range(count))
+    return tuple(_partition(match[1], number, int(match[2])) for number in range(int(match[2])))
 
 
 def _partition(root: str, number: int, count: int) -> str:

@@ -10,9 +10,9 @@ from jqmaster.cluster.names import number_of, partitions
 from jqmaster.cluster.routes import Routes, unpacked
 from jqmaster.connection import plainly
 from jqmaster.engine.calling import Argument, pack
-from jqmaster.engine.engine import Engine, connect
+from jqmaster.engine.engine import Engine, Observe, connect
 from jqmaster.engine.waiting import Waiting
-from jqmaster.errors import JQError, NotFound, Unavailable
+from jqmaster.errors import NotFound, Unavailable
 
 
 class Call:
@@ -30,23 +30,25 @@ class Call:
 
 async def all_of(asked: Iterable[Awaitable[Any]]) -> list[Any]:
     """The answers, once all are there; else the first problem, then as well. At the same time where there is a loop."""
-    answers: list[Any] = []
-    if not plainly.is_plain():
-        answers = await asyncio.gather(*asked, return_exceptions=True)
+
+    async def answer(one: Awaitable[Any]) -> Any:
+        try:
+            return await one
+        except Exception as problem:
+            return problem
+
+    if plainly.is_plain():
+        answers = [await answer(one) for one in asked]
     else:
-        for one in asked:
-            try:
-                answers.append(await one)
-            except Exception as problem:
-                answers.append(problem)
-    for answer in answers:
-        if isinstance(answer, BaseException):
-            raise answer
+        answers = await asyncio.gather(*map(answer, asked))
+    for problem in answers:
+        if isinstance(problem, Exception):
+            raise problem
     return answers
 
 
-class Partitions:
-    """Each has an engine and connections of its own."""
+class Partitions(Engine):
+    """Each has an engine and connections of its own. What belongs to none in particular is that of the first."""
 
     def __init__(self, url: str, namespace: str, **how: Any) -> None:
         """`how`: of `Engine`. Raises ValueError for a name that cannot be."""
@@ -54,6 +56,17 @@ class Partitions:
         self.engines = [Engine(connect(url), name, **how) for name in self.namespaces]
         self.routes = Routes(self.engines)
         self.picking = Waiting(*self.engines)
+        super().__init__(self.engines[0].redis, self.namespaces[0], **how)
+
+    @property
+    def observe(self) -> Observe | None:
+        """Of the calls to each partition."""
+        return self.engines[0].observe
+
+    @observe.setter
+    def observe(self, observe: Observe | None) -> None:
+        for engine in self.engines:
+            engine.observe = observe
 
     def number_of(self, what: object) -> int:
         """The partition of a job's id, or the one where a name is noted."""
@@ -74,37 +87,23 @@ class Partitions:
             text = f"partition {number}, {self.namespaces[number]}: {problem.message}"
             raise Unavailable(text, problem) from problem
 
-    async def everywhere(self, call: Call, *, lacking: bool = False, but: int | None = None) -> list[Any]:
-        """The answers of all partitions. `lacking`: None for one that has no such thing, as long as not all say so."""
+    async def everywhere(
+        self, call: Call, *, lacking: bool = False, but: int | None = None, changes: bool = False
+    ) -> list[Any]:
+        """The answers of all partitions. `lacking`: those that have no such thing are left out, as long as not all say
+        so. `changes`: the others are asked after the first one, so that what it refuses changes nothing anywhere."""
         absent: list[NotFound] = []
 
         async def ask(number: int) -> Any:
             try:
-                return await self.at(number, call)
+                return [await self.at(number, call)]
             except NotFound as problem:
                 absent.append(problem)
-                return None
+                return []
 
-        answers = await all_of(ask(number) for number in range(len(self.engines)) if number != but)
+        numbers = [number for number in range(len(self.engines)) if number != but]
+        answers = [await ask(number) for number in numbers[:changes]]
+        answers += await all_of(map(ask, numbers[len(answers) :]))
         if absent and (not lacking or len(absent) == len(self.engines)):
             raise absent[0]
-        return answers
-
-    async def in_order(self, call: Call) -> list[Any]:
-        """Change the same in all partitions, one after the other, also behind one that does not answer. Raises
-        Unavailable that names those; what the first one refuses changes nothing anywhere."""
-        answers: list[Any] = []
-        absent: list[JQError] = []
-        away: list[str] = []
-        for number in range(len(self.engines)):
-            try:
-                answers.append(await self.at(number, call))
-            except NotFound as problem:
-                absent.append(problem)
-            except Unavailable as problem:
-                away.append(problem.message)
-        if away:
-            raise Unavailable(f"not done in {'; '.join(away)}. Repeat the call: it may be done twice")
-        if not answers:
-            raise absent[0]
-        return answers
+        return [answer for some in answers for answer in some]

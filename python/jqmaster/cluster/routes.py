@@ -15,7 +15,7 @@ import msgpack
 from jqmaster.cluster.names import home_of, number_of
 from jqmaster.engine.calling import Argument
 from jqmaster.engine.engine import Engine
-from jqmaster.errors import Invalid, Unavailable
+from jqmaster.errors import Invalid
 
 KNOWN_S = 5.0  # for so long a queue's route is not asked for again
 QUEUE = "queue"
@@ -32,16 +32,11 @@ class Routes:
         self._known: dict[str, tuple[float, str | None]] = {}
 
     async def of(self, queue: str) -> str | None:
-        """A queue's route, None where it has none. Raises Unavailable where none is known and none can be asked for."""
+        """A queue's route, None where it has none. Raises Unavailable."""
         asked_at, route = self._known.get(queue, (-KNOWN_S, None))
         if time.monotonic() < asked_at + KNOWN_S:
             return route
-        try:
-            page = await self._engines[home_of(queue, len(self._engines))].queues(names=[queue])
-        except Unavailable:
-            if queue not in self._known:
-                raise
-            return route
+        page = await self._engines[home_of(queue, len(self._engines))].queues(names=[queue])
         [settings] = [document.get("settings", {}) for document in page.documents] or [{}]
         self._known[queue] = time.monotonic(), settings.get("route")
         return self._known[queue][1]
@@ -51,15 +46,17 @@ class Routes:
         self._known.pop(str(queue), None)
 
     async def homes(self, jobs: Sequence[tuple[Mapping[str, Any], Argument]]) -> list[int | None]:
-        """The partitions of jobs that have a route, or a unique key; None where anyone would do."""
-        count, homes = len(self._engines), list[int | None]()
-        queues = [spec.get("queue", spec.get("name")) for spec, _ in jobs]
-        named = {queue for queue in queues if isinstance(queue, str) and 0 < len(queue) <= 255}
-        routes = {queue: route for queue in named if (route := await self.of(queue)) is not None}
-        for (spec, argument), queue in zip(jobs, queues, strict=True):
-            unique, has_route = spec.get("unique"), isinstance(queue, str) and queue in routes
-            value = value_of(routes[queue], queue, argument) if has_route else unique
-            homes.append(home_of(value, count) if isinstance(value, str | bytes) else None)
+        """The partitions of jobs that have a route, a unique key, or a job that they wait for; None where anyone would
+        do."""
+        homes: list[int | None] = []
+        for spec, argument in jobs:
+            queue, value = spec.get("queue", spec.get("name")), spec.get("unique")
+            if isinstance(queue, str) and 0 < len(queue) <= 255 and (route := await self.of(queue)) is not None:
+                value = value_of(route, queue, argument)
+            places = [number_of(one, len(self._engines)) for one in _list(spec.get("depends")) if isinstance(one, str)]
+            if isinstance(value, str | bytes):
+                places = [home_of(value, len(self._engines))]
+            homes.append(next(iter(places), None))
         return homes
 
     async def is_exact(self, by: Any, match: Any) -> bool:
@@ -95,20 +92,14 @@ async def split(
     request = unpacked(options[0]).get("request") if options else None
     anywhere = home_of(request, count) if isinstance(request, str) else secrets.randbelow(count)
     homes = await routes.homes(list(zip(specs, pairs[1::2], strict=True)))
-    parents = [[one for one in _list(spec.get("depends")) if isinstance(one, str)] for spec in specs]
     if any(type(one) is int for spec in specs for one in _list(spec.get("depends"))):
-        chosen = [home for home in homes if home is not None]
-        for index, home in enumerate(homes):
-            if home not in (None, *chosen[:1]):
-                problem = "in another partition than jobs of the call that are linked; give all the same route"
-                raise Invalid(problem, f"jobs[{index}].{'unique' if 'unique' in specs[index] else 'queue'}")
-        chosen += [number_of(one, count) for some in parents for one in some]
-        homes = [next(iter(chosen), anywhere)] * len(specs)
+        chosen = {home for home in homes if home is not None} or {anywhere}
+        if len(chosen) > 1:
+            raise Invalid("jobs of the call are linked and in several partitions; give all the same route", "jobs")
+        homes = [*chosen] * len(specs)
     parts: dict[int, list[int]] = {}
     for index, home in enumerate(homes):
-        if home is None:
-            home = number_of(parents[index][0], count) if parents[index] else anywhere
-        parts.setdefault(home, []).append(index)
+        parts.setdefault(anywhere if home is None else home, []).append(index)
     return options, parts or {anywhere: []}
 
 

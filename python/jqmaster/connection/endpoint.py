@@ -1,7 +1,8 @@
 """Where a namespace lives: to which server a client's connections go, and when they leave it.
 
-One `Endpoint` belongs to each pool of connections. All connections, those of calls and those that block or
-listen (`line`), ask it for the address when they connect, and tell it what Redis refuses:
+One `Endpoint` belongs to each client: it is the pool of its connections, for the tasks of an event loop or for the
+plain calls of all threads. All connections, those of calls and those that block or listen (`line`), ask it for the
+address when they connect, and tell it what Redis refuses:
 
 - `MOVED` tells the new address. After `READONLY`, `MASTERDOWN`, `CLUSTERDOWN`, `LOADING`, or when nobody
   listens at the address, it is looked up again (`topology`); a fixed one is resolved again. All connections
@@ -17,11 +18,13 @@ import logging
 import math
 import ssl
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+import hiredis
 import redis.asyncio as redis_asyncio
+from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError, ResponseError
 
 from jqmaster.connection import plainly
@@ -44,6 +47,7 @@ LEAVE_AGAIN_S = 0.5
 LOOK_UP_AGAIN_S = 0.2
 PASSES_S = 3.0  # how long a refusal that passes is waited out
 PASSING_S = 0.1
+FREE_S = 20.0  # how long a connection is waited for where all are in use
 PROBE_KEY = "probe"  # never exists
 
 
@@ -88,12 +92,17 @@ async def patiently(work: Callable[[], Awaitable[T]]) -> T:
 
 
 class Endpoint:
-    """What is known of the server behind a pool of connections."""
+    """What is known of the server behind a client, and the connections to it: what redis-py's client needs of a pool,
+    with less in between."""
+
+    connection_kwargs: Mapping[str, Any] = {"protocol": 2}
 
     def __init__(
-        self, place: Address | str, login: Login, topology: Finder | None = None, connect_s: float | None = None
-    ) -> None:
-        """`place`: where it is, if no `topology` knows better. `connect_s`: how long connecting may take."""
+        self, place: Address | str, login: Login, topology: Finder | None = None, connect_s: float | None = None,
+        most: int = 1,
+    ) -> None:  # fmt: skip
+        """`place`: where it is, if no `topology` knows better. `connect_s`: how long connecting may take. `most`: so
+        many connections for calls, each for one at a time."""
         self.login = login
         self.topology = topology
         self.has_functions: bool | None = None  # None: not known yet, and taken for true
@@ -106,6 +115,9 @@ class Endpoint:
         self._failure: RedisError | None = None  # of the last look, if it found nothing
         self._is_served = False
         self._lines: set[RedisConnection] = set()
+        self._all: list[RedisConnection] = []  # those for calls
+        self._idle: list[RedisConnection] = []  # the one that was used last is taken first
+        self._free = plainly.Turns(most)
 
     def __str__(self) -> str:
         """Where calls go now, or whom to ask for that."""
@@ -159,6 +171,45 @@ class Endpoint:
             self._lines.discard(connection)
             connection.cut()
 
+    async def call(self, *command: Any) -> Any:
+        """The reply to a command, the short way: redis-py's takes twice the time. Raises RedisError."""
+        connection = await self.get_connection()
+        try:
+            await connection.send_packed_command(hiredis.pack_command(command))
+            return await connection.read_response()
+        finally:
+            await self.release(connection)
+
+    async def get_connection(self) -> RedisConnection:
+        """One that is connected. Raises RedisError."""
+        try:
+            await self._free.acquire(FREE_S)
+        except TimeoutError as problem:
+            raise RedisConnectionError("all connections are in use") from problem
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = RedisConnection(self)
+            self._all.append(connection)
+        try:
+            await connection.ready()
+        except BaseException:
+            await self.release(connection)
+            raise
+        return connection
+
+    async def release(self, connection: RedisConnection) -> None:
+        """Give one back."""
+        self._idle.append(connection)
+        self._free.release()
+
+    async def disconnect(self, *_more: Any) -> None:
+        """Close all."""
+        for connection in self._all:
+            connection.cut()
+
+    aclose = disconnect
+
     async def is_served(self, since: float) -> bool:
         """Whether a new connection is served, so that one that has heard nothing since then is dead; or the server was
         left. One asks for all who want to know at the same time."""
@@ -205,6 +256,7 @@ class Endpoint:
                 except ResponseError as problem:
                     return not str(problem).startswith("BUSY")  # a long script: nobody is served
         except (RedisError, OSError) as problem:
+            plainly.left_s()  # that who asks has no time left says nothing of the server
             if self.topology is None or generation != self.generation:
                 return False
             self._address = None
@@ -231,7 +283,8 @@ class Endpoint:
 
 
 def endpoint_of(redis: redis_asyncio.Redis) -> Endpoint:
-    """The endpoint of the connections of a client that `connect` made."""
-    pool: Any = redis.connection_pool
-    endpoint: Endpoint = pool.endpoint
+    """That of a client. Raises ValueError for one that `connect` did not make."""
+    endpoint: Any = redis.connection_pool
+    if not isinstance(endpoint, Endpoint):
+        raise ValueError("expected a Redis client that `connect` made")
     return endpoint

@@ -21,7 +21,6 @@ from redis.exceptions import (
     ResponseError,
 )
 from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from jqmaster.connection import plainly
 from jqmaster.connection.stream import Stream, opened
@@ -84,17 +83,12 @@ class RedisConnection:
                 self._stream = await opened(place, endpoint.login.context)
                 self._reader = hiredis.Reader(protocolError=InvalidResponse, replyError=_problem)
                 await self._greet()
-        except TimeoutError as problem:
-            refused: RedisError = RedisTimeoutError(f"timeout connecting to {endpoint}")
+        except (RedisError, OSError) as problem:
             endpoint.unreachable(self, problem)
-            raise refused from problem
-        except OSError as problem:
-            refused = RedisConnectionError(f"no connection to {endpoint}: {problem.strerror or problem}")
-            endpoint.unreachable(self, problem)
-            raise refused from problem
-        except RedisError as problem:
-            endpoint.unreachable(self, problem)
-            raise
+            if isinstance(problem, RedisError):
+                raise
+            why = problem.strerror or str(problem) or "timeout"
+            raise RedisConnectionError(f"no connection to {endpoint}: {why}") from problem
 
     async def _greet(self) -> None:
         login = self.endpoint.login

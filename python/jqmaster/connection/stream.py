@@ -7,7 +7,7 @@ import math
 import select
 import socket
 import ssl
-from typing import Any
+from typing import Any, TypeAlias
 
 from jqmaster.connection import plainly
 from jqmaster.connection.url import Address
@@ -16,28 +16,9 @@ _PIECE = 1 << 16
 _LONG_S = 1e6
 
 
-class Stream:
-    """One connection. All raise OSError, and TimeoutError when a `plainly.within` is over."""
-
-    async def send(self, data: bytes, within_s: float = math.inf) -> None:
-        raise NotImplementedError
-
-    async def receive(self, within_s: float = math.inf) -> bytes | None:
-        """Some bytes; none at all (`b""`) when the other side has closed it, None when nothing comes within so long,
-        and nothing goes out."""
-        raise NotImplementedError
-
-    def is_open(self) -> bool:
-        """Whether it can be used again: the other side has not closed it, nor sent what nobody asked for."""
-        raise NotImplementedError
-
-    def close(self) -> None:
-        """At once; who waits for it on a loop gets `b""` or OSError."""
-        raise NotImplementedError
-
-
 async def opened(place: Address | str, context: ssl.SSLContext | None = None) -> Stream:
-    """A connection to a host and port, or to the path of a unix socket. Raises OSError."""
+    """A connection to a host and port, or to the path of a unix socket. It, and its methods, raise OSError, and
+    TimeoutError when a `plainly.within` is over."""
     if plainly.is_plain():
         return _Socket(_connected(place, context))
     loop = asyncio.get_running_loop()
@@ -69,7 +50,7 @@ def _connected(place: Address | str, context: ssl.SSLContext | None) -> socket.s
     return connected
 
 
-class _Socket(Stream):
+class _Socket:
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
         self._within_s = -1.0
@@ -85,6 +66,7 @@ class _Socket(Stream):
         self._socket.sendall(data)
 
     async def receive(self, within_s: float = math.inf) -> bytes | None:
+        """Some bytes; none at all (`b""`) when the other side has closed it, None when nothing comes within so long."""
         self._bound(within_s)
         try:
             return self._socket.recv(_PIECE)
@@ -93,13 +75,14 @@ class _Socket(Stream):
             return None
 
     def is_open(self) -> bool:
+        """Whether it can be used again: the other side has not closed it, nor sent what nobody asked for."""
         return not _is_readable(self._socket)
 
     def close(self) -> None:
         self._socket.close()
 
 
-class _Flow(Stream, asyncio.Protocol):
+class _Flow(asyncio.Protocol):
     """By a protocol: asyncio's streams cost twice as much."""
 
     def __init__(self) -> None:
@@ -194,3 +177,7 @@ def _is_readable(connected: Any) -> bool:
     poll = select.poll()  # it is asked before each call: `selectors` take ten times as long, and an open file
     poll.register(connected.fileno(), select.POLLIN)
     return bool(poll.poll(0))
+
+
+Stream: TypeAlias = _Socket | _Flow
+"""One connection: `send`, `receive`, `is_open`, `close`."""

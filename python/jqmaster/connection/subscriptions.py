@@ -7,10 +7,11 @@ import math
 import time
 from collections.abc import AsyncGenerator
 
+from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from jqmaster.connection import plainly
-from jqmaster.connection.endpoint import Endpoint
+from jqmaster.connection.endpoint import endpoint_of
 from jqmaster.connection.wake import backoff_s
 
 log = logging.getLogger("jqmaster.subscriptions")
@@ -19,7 +20,7 @@ QUIET_S = 2.5
 
 
 async def listened(
-    endpoint: Endpoint, channel: str, until: float = math.inf, *, quiet_s: float = QUIET_S
+    redis: Redis, channel: str, until: float = math.inf, *, quiet_s: float = QUIET_S
 ) -> AsyncGenerator[bytes | None]:
     """What comes on a channel up to a moment, over a connection of its own.
 
@@ -30,7 +31,7 @@ async def listened(
     failures = 0
     while time.monotonic() < until:
         try:
-            async with endpoint.line() as line:
+            async with endpoint_of(redis).line() as line:
                 message = None
                 while (left_s := until - time.monotonic()) > 0:
                     if message is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from jqmaster.errors import JQError, Unavailable
 
@@ -14,13 +14,6 @@ MOST = 100
 MAX_BYTES = 1 << 20
 
 _Waiting = tuple[tuple[bytes, ...], asyncio.Future[list[Any]]]
-
-
-class Calls(Protocol):
-    """Calls the scripts of one namespace."""
-
-    async def raw(self, operation: str, /, *args: Any) -> Any:
-        """Run it; its reply as Redis gave it. Raises `jqmaster.errors.JQError`."""
 
 
 class Together:
@@ -32,7 +25,8 @@ class Together:
     connection they may have been heard: nothing is asked twice.
     """
 
-    def __init__(self, engine: Calls, operation: str) -> None:
+    def __init__(self, engine: Any, operation: str) -> None:
+        """`engine`: an `Engine`."""
         self._engine, self._operation = engine, operation
         self._waiting: deque[_Waiting] = deque()
         self._task: asyncio.Task[None] | None = None

@@ -15,7 +15,6 @@ from typing import Any
 
 from redis.crc import key_slot
 from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import ResponseError
 
 from jqmaster.connection import plainly
 from jqmaster.connection.endpoint import Endpoint, Login
@@ -40,15 +39,12 @@ class Sentinels:
 
     async def find(self) -> Address:
         """Where it is now. Raises RedisError when nobody says."""
-        commands = [("SENTINEL", what, self._service) for what in ("GET-MASTER-ADDR-BY-NAME", "MASTER")]
-        answers: list[tuple[int, Address]] = []
-        for _, (address, facts) in await _ask(self._hosts, self._login, commands):
-            if isinstance(address, list) and isinstance(facts, list):
-                known = dict(zip(facts[::2], facts[1::2], strict=False))
-                answers.append((int(known.get(b"config-epoch", 0)), (_text(address[0]), int(address[1]))))
-        if not answers:
+        answers = await _ask(self._hosts, self._login, "SENTINEL", "MASTER", self._service)
+        known = [dict(zip(facts[::2], facts[1::2], strict=False)) for _, facts in answers]
+        if not known:
             raise RedisConnectionError(f"no Sentinel of {_listed(self._hosts)} knows {self._service}")
-        return max(answers)[1]
+        latest = max(known, key=lambda facts: int(facts[b"config-epoch"]))
+        return _text(latest[b"ip"]), int(latest[b"port"])
 
 
 class ClusterNodes:
@@ -71,9 +67,8 @@ class ClusterNodes:
     async def find(self) -> Address:
         owners: Counter[Address] = Counter()
         nodes: dict[Address, None] = dict.fromkeys(self._hosts)
-        answers = await _ask(self._known, self._login, [("CLUSTER", "SLOTS")])
-        for asked, [ranges] in answers:
-            for first, last, *servers in ranges if isinstance(ranges, list) else ():
+        for asked, ranges in await _ask(self._known, self._login, "CLUSTER", "SLOTS"):
+            for first, last, *servers in ranges:
                 # A node that does not know its own name says nothing: it is the one that was asked.
                 addresses = [(_text(server[0] or b"") or asked[0], int(server[1])) for server in servers]
                 nodes |= dict.fromkeys(addresses)
@@ -85,20 +80,19 @@ class ClusterNodes:
         return owners.most_common(1)[0][0]
 
 
-async def _ask(hosts: Sequence[Address], *how: Any) -> list[tuple[Address, list[Any]]]:
-    """The answers of those who answer in time."""
-    if not plainly.is_plain():
-        return await _ask_all(hosts, *how)
-    with ThreadPoolExecutor(1) as threads:  # this one may have a loop
-        return threads.submit(asyncio.run, _ask_all(hosts, *how)).result()
+async def _ask(hosts: Sequence[Address], login: Login, *command: str) -> list[tuple[Address, Any]]:
+    """The answers of those who give one in time. A majority does not wait for the rest."""
+    if plainly.is_plain():
+        with ThreadPoolExecutor(1) as threads:  # this one may have a loop
+            return threads.submit(asyncio.run, _ask(hosts, login, *command)).result()
 
+    async def ask(host: Address) -> Any:
+        async with Endpoint(host, login).line() as line:
+            await line.send_command(*command)
+            return await line.read_response()
 
-async def _ask_all(
-    hosts: Sequence[Address], login: Login, commands: Sequence[tuple[str, ...]]
-) -> list[tuple[Address, list[Any]]]:
-    """A majority does not wait for the rest."""
-    asked = {asyncio.create_task(_ask_one(host, login, commands)): host for host in hosts}
-    pending, answers = set(asked), list[tuple[Address, list[Any]]]()
+    asked = {asyncio.create_task(ask(host)): host for host in hosts}
+    pending, answers = set(asked), list[tuple[Address, Any]]()
     until = time.monotonic() + ANSWER_S
     try:
         while pending and (wait_s := until - time.monotonic()) > 0:
@@ -109,18 +103,6 @@ async def _ask_all(
     finally:
         for task in pending:
             task.cancel()
-    return answers
-
-
-async def _ask_one(host: Address, login: Login, commands: Sequence[tuple[str, ...]]) -> list[Any]:
-    answers: list[Any] = []
-    async with Endpoint(host, login).line() as line:
-        for command in commands:
-            await line.send_command(*command)
-            try:
-                answers.append(await line.read_response())
-            except ResponseError as problem:
-                answers.append(problem)
     return answers
 
 

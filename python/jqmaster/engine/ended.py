@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 import msgpack
 import redis.asyncio as redis_asyncio
 
-from jqmaster.connection.endpoint import endpoint_of
 from jqmaster.connection.subscriptions import listened
 from jqmaster.connection.together import Together
 from jqmaster.connection.wake import end
@@ -102,7 +101,7 @@ class Ended:
                 alarm.set()
 
     async def _listen(self) -> None:
-        async for message in listened(endpoint_of(self._redis), f"{self._engine.namespace}:ended"):
+        async for message in listened(self._redis, f"{self._engine.namespace}:ended"):
             self.is_subscribed = message != b""
             if not message:
                 self._alarm_all()

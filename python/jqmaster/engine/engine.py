@@ -17,9 +17,8 @@ from redis.asyncio import Redis
 
 from jqmaster.bundle.build import Script, builtin, library_of
 from jqmaster.connection import plainly
-from jqmaster.connection import url as redis_url
-from jqmaster.connection.endpoint import PASSES_S, is_passing, refusal
-from jqmaster.connection.pool import Pool, pool_at
+from jqmaster.connection.connect import connect
+from jqmaster.connection.endpoint import PASSES_S, endpoint_of, is_passing, refusal
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine import manifest
 from jqmaster.engine.calling import Argument, Spec, given, pack
@@ -48,16 +47,6 @@ _HEALS = 4  # rounds: functions, scripts, namespace lost, and what another flush
 @functools.cache  # once in a process: several calls may find it so
 def _say_new(namespace: str) -> None:
     log.info("namespace %s is not set up in this Redis: setting it up", namespace)
-
-
-def connect(url: str, *, max_connections: int = 64) -> Redis:
-    """A Redis client for a URL (`redis_url`), with replies as bytes; in a plain call its connections block (`plainly`).
-
-    More than ``max_connections`` calls at a time wait for each other. Connects on first use. There is no limit on how
-    long a reply may take while Redis is there: ``Engine`` has one. Raises ValueError for a URL that cannot work.
-    """
-    pool: Any = pool_at(redis_url.parse(url), max_connections)
-    return Redis.from_pool(pool)
 
 
 class Engine(Operations):
@@ -94,9 +83,7 @@ class Engine(Operations):
 
         ``actor``: who is said to change things.
         """
-        pool: Any = redis.connection_pool
-        if not isinstance(pool, Pool):
-            raise ValueError("expected a Redis client that `connect` made")
+        self._endpoint = endpoint_of(redis)
         self.redis = redis
         self.actor = actor
         self.namespace = check_namespace(namespace)
@@ -111,7 +98,6 @@ class Engine(Operations):
         self._functions = (
             {name: f"{self._library.name}_{name}" for name in self._library.functions} if self._library else {}
         )
-        self._pool, self._endpoint = pool, pool.endpoint
         self._endpoint.serve(namespace)
         self._meta = f"{namespace}:meta"
         self._timeout_s = timeout_s
@@ -158,7 +144,7 @@ class Engine(Operations):
             called = self._command(script, arguments)
             try:
                 async with plainly.within(self._timeout_s):
-                    reply = await self._pool.call(*called)
+                    reply = await self._endpoint.call(*called)
                 if not self._is_known or self._is_missed:
                     self._is_here(script)
                 return reply
@@ -184,7 +170,7 @@ class Engine(Operations):
         return ("EVALSHA", self.scripts[script].sha, 2, self.namespace, self._meta, *arguments)
 
     def _late(self, problem: TimeoutError) -> Unavailable:
-        return Unavailable(f"Redis at {self._endpoint} did not answer within {self._timeout_s:g} s", problem)
+        return Unavailable(f"Redis at {self._endpoint} did not answer in time", problem)
 
     async def _heal(self, was_known: bool, script: str, problem: Exception) -> bool:
         """Bring back what a call missed. False when there is nothing. `was_known`: whether the namespace was there

@@ -124,8 +124,6 @@ class CallsByName(Calling):
         """Takes the outcomes of attempts, and gives the worker its next jobs in the same round trip."""
     async def forget(self, name: str) -> None:
         """Removes a queue that has no jobs, with its settings and statistics."""
-    async def free(self, unique: str) -> str:
-        """Frees a unique key; its job goes on without one."""
     async def get(self, ids: Sequence[str]) -> list[Document | None]:
         """Documents of jobs: all there is to know about each."""
     @overload
@@ -191,7 +189,7 @@ class CallsByName(Calling):
         worker: str,
         queues: str | Sequence[str],
         count: int | None = ...,
-        order: Literal["priority", "ordered", "round_robin"] | None = ...,
+        order: Literal["priority", "ordered"] | None = ...,
         without: Sequence[str] | None = ...,
         request: str | None = ...,
         wait: Spec | None = ...,
@@ -293,7 +291,8 @@ class CallsByName(Calling):
         argument: bytes | None = ...,
         run: bool,
     ) -> ScheduleReply:
-        """Creates a recurring job, or replaces it whole; or makes its job at once, beside those of its moments."""
+        """Creates a recurring job, or replaces it whole; or makes its job at once, beside those of its moments; or
+        pauses it."""
     @overload
     async def schedule(
         self,
@@ -308,7 +307,8 @@ class CallsByName(Calling):
         declared: str | None = ...,
         argument: bytes | None = ...,
     ) -> Document:
-        """Creates a recurring job, or replaces it whole; or makes its job at once, beside those of its moments."""
+        """Creates a recurring job, or replaces it whole; or makes its job at once, beside those of its moments; or
+        pauses it."""
     async def schedules(
         self,
         ids: Sequence[str] | None = ...,
@@ -359,14 +359,12 @@ class CallsByName(Calling):
         secrets: Sequence[str] | None = ...,
     ) -> Document:
         """Creates a webhook, or replaces it but for its secrets: who is told when jobs end."""
-    async def tags(self, top: int | None = ..., cursor: str | None = ..., count: int | None = ...) -> Page:
-        """The tags there are, and how many jobs have them: in order of tag, or the most used first."""
+    async def tags(self, cursor: str | None = ..., count: int | None = ...) -> Page:
+        """The tags there are, in order, and how many jobs have them."""
     async def tick(self, limit: int | None = ...) -> TickReply:
         """Does what is due by the clock, in bounded steps."""
     async def touch(self, ids: Sequence[str]) -> int:
         """Notes that keys of the HTTP API were used."""
-    async def track(self, ids: Sequence[str], on: bool | None = ...) -> list[Any]:
-        """Publishes each further change of state of jobs on channels of their own, or stops doing so."""
     async def trail(
         self,
         who: str | None = ...,

@@ -55,17 +55,6 @@ def map_header(count: int) -> bytes:
     return header
 
 
-def raw_array(items: list[bytes]) -> bytes:
-    """An array of values that are packed already."""
-    header: bytes = _PACKER.pack_array_header(len(items))
-    return header + b"".join(items)
-
-
-def raw_map(pairs: dict[str, bytes]) -> bytes:
-    """A map whose values are packed already."""
-    return map_header(len(pairs)) + b"".join(pack(key) + value for key, value in pairs.items())
-
-
 def extend_map(document: bytes, pairs: dict[str, bytes]) -> bytes:
     """`document` (a packed map) with further pairs, their values packed already, its own bytes untouched."""
     if not pairs:

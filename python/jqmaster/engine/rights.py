@@ -20,7 +20,7 @@ READS = frozenset(
     strlen time type zcard zcount zmscore zrange zrangebylex zrangebyscore zrank zscan zscore""".split()
 )
 WRITES = frozenset(
-    """append del expire hdel hset incr mset pexpire sadd set setrange spublish srem unlink xadd zadd
+    """append del expire hdel hset mset pexpire sadd set setrange spublish srem unlink xadd zadd
     zpopmin zrem zremrangebyscore""".split()
 )
 """With `READS` all commands that the scripts call."""

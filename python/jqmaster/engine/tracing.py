@@ -74,17 +74,13 @@ class Attempt:
     def __init__(self, span: Any = None) -> None:
         self._span = span
 
-    def ended(self, spec: Mapping[str, Any] | None) -> None:
-        """Note in the span how the attempt ended: as in `finish`, or None when it was given back."""
+    def ended(self, spec: Mapping[str, Any]) -> None:
+        """Note in the span how the attempt ended: as in `finish`, or `released`."""
         if self._span is None:
             return
-        if spec is None:
-            self._span.set_attribute("jq.outcome", "released")
-        elif spec["type"] == "failure":
-            self._span.set_attribute("jq.outcome", "failure")
+        self._span.set_attribute("jq.outcome", spec["type"])
+        if spec["type"] == "failure":
             self._span.set_status(trace.StatusCode.ERROR, spec.get("message", ""))
-        else:
-            self._span.set_attribute("jq.outcome", "success")
 
 
 _NOTHING = contextlib.nullcontext(Attempt())

@@ -8,10 +8,8 @@ nothing.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from jqmaster.server.meters import Meters
@@ -20,6 +18,7 @@ log = logging.getLogger("jqmaster.dispatch")
 
 FAILURES = 5  # in a row
 MOST_PAUSE_S = 300.0
+FULL_S = 0.05  # when to look again at one that has as much as it may
 FORGET_S = 60.0  # after its last failure, or its pause, what was known of a receiver is no longer true
 
 
@@ -36,28 +35,25 @@ class _Receiver:
 
 
 class Breakers:
-    """`take` before each delivery and `done` after it; `without` says whom to pass over meanwhile. `again` is called
-    when that may have changed. `what` they are, for the log."""
+    """`take` before each delivery and `done` after it; `without` says whom to pass over meanwhile. `what` they are, for
+    the log."""
 
-    def __init__(self, most: int, meters: Meters, again: Callable[[], None], what: str = "worker") -> None:
+    def __init__(self, most: int, meters: Meters, what: str = "worker") -> None:
         self._most = most
         self._what = what
         self._open = meters.breakers
-        self._again = again
         self._known: dict[str, _Receiver] = {}
-        self._is_bounded = False
 
     def without(self) -> dict[str, float]:
-        """Ids of receivers that get nothing now, and for how many seconds more, as far as that is known."""
+        """Ids of receivers that get nothing now, and in how many seconds to look again."""
         now = time.monotonic()
         for receiver, state in list(self._known.items()):
             if not state.under_way and now > state.until + FORGET_S:
                 self._forget(receiver)
         free = max(1, self._most - sum(state.under_way for state in self._known.values()))
         full = {id for id, state in self._known.items() if state.under_way >= (1 if state.is_failing else free)}
-        self._is_bounded = bool(full)
         pauses = ((id, state.until - now) for id, state in self._known.items())
-        return {id: max(0.0, pause_s) for id, pause_s in pauses if id in full or pause_s > 0}
+        return {id: max(FULL_S, pause_s) for id, pause_s in pauses if id in full or pause_s > 0}
 
     def take(self, receiver: str, address: str) -> bool:
         """Note a delivery. False: it must not be, as one that is to show whether the receiver is well is under way."""
@@ -85,11 +81,8 @@ class Breakers:
                 self._open.add(receiver)
                 why = f"{state.failures} deliveries to {state.address} in a row failed: {trouble}"
                 log.warning("circuit open for %g s: %s %s: %s", pause_s, self._what, receiver, why)
-                asyncio.get_running_loop().call_later(pause_s, self._again)
         if not state.under_way and not state.failures:
             self._forget(receiver)
-        if self._is_bounded:
-            self._again()
 
     def _forget(self, receiver: str) -> None:
         self._open.discard(receiver)

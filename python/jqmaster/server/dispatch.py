@@ -2,13 +2,12 @@
 
 Which worker gets which job is decided in Lua (`assign`), so any number of masters share one namespace and
 none matters. The same loop is the namespace's clock: `assign` does what is due before it chooses, and the
-loop sleeps until the next due moment, a wake marker, or a poke.
+loop sleeps until the next due moment or a wake marker.
 """
 
 from __future__ import annotations
 
 import logging
-import time
 from typing import Any
 
 import aiohttp
@@ -19,7 +18,6 @@ from jqmaster.engine import packform
 from jqmaster.engine.calling import new_request
 from jqmaster.engine.engine import Engine, pack
 from jqmaster.engine.packform import MSGPACK
-from jqmaster.server import logs
 from jqmaster.server.egress import Egress
 from jqmaster.server.http.within import check_answer
 from jqmaster.server.http_error import HttpError
@@ -28,15 +26,16 @@ from jqmaster.server.keyring import Keyring
 from jqmaster.server.message import JSON
 from jqmaster.server.meters import Meters
 from jqmaster.server.reader import item, unpacked
-from jqmaster.server.sender import STOP_TIMEOUT_S, Answer, Push, Sender, failure, retry_after_s
+from jqmaster.server.sender import STOP_TIMEOUT_S, Answer, Push, Sender, failure
 
 CHANNEL = "push"
 BATCH = 100
 # The next due moment may be known to one master alone. If that one is killed, another looks after this time.
 LOOK_EVERY_S = 10.0
+LOOK_WITHOUT_S = 1.0  # while workers are left out, of whom no marker tells
 MOST_WITHOUT = 200  # that `assign` takes
+LEAST_RETRY_AFTER_S, MOST_RETRY_AFTER_S = 1.0, 3600.0
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
-LEAST_RETRY_AFTER_S, MAX_RETRY_AFTER_S = 1.0, 3600.0
 _OUTCOME_FIELDS = frozenset(
     ("type", "result", "error", "message", "reason", "should_retry", "retry_in", "group", "move", "resume", "enqueue")
 )
@@ -44,7 +43,6 @@ _NO_OUTCOME = (
     "the worker's answer is no outcome: expected a map with type success or failure, and of other fields only "
     + ", ".join(sorted(_OUTCOME_FIELDS - {"type"}))
 )
-REFUSED = ("unknown", "busy", "unreachable")
 _HEADERS = {"content-type": MSGPACK, "accept": MSGPACK}
 
 
@@ -73,12 +71,6 @@ class Dispatch(Sender):
         self._channel = Channel(engine.redis, f"{engine.namespace}:wake:{CHANNEL}")
         self._request = new_request()
         self._keyring = keyring
-        self._poked = False
-
-    def poke(self) -> None:
-        """Look for deliverable jobs soon. Cheap; pokes that come together cause one look."""
-        self._poked = True
-        self._channel.wake_all()
 
     async def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
         """As `Sender.stop`; others look instead."""
@@ -88,45 +80,43 @@ class Dispatch(Sender):
 
     async def take(self, room: int) -> list[Push]:
         """Have jobs assigned, each counted in the same step, or sleep until there may be some."""
-        self._poked = False
+        out = self.breakers.without()
         spec: dict[str, Any] = {
             "limit": max(1, min(room // 2, BATCH)),  # or one worker could take all the room at once
             "master": self.master, "wait": {"on": CHANNEL, "ms": WINDOW_MS}, "request": self._request,
         }  # fmt: skip
-        if out := self.breakers.without():
+        if out:
             spec["without"] = list(out)[:MOST_WITHOUT]
         next_ms, *parts = await self.engine.raw("assign", pack(spec))
         self._request = new_request()  # only now: what an answer brought that was lost comes again
-        if not parts and next_ms != 0 and not self._poked:
+        if not parts and next_ms != 0:
             self._channel.look_in(next_ms)
-            await self._channel.sleep(LOOK_EVERY_S)
+            await self._channel.sleep(min(LOOK_WITHOUT_S, *out.values()) if out else LOOK_EVERY_S)
         return assigned(parts)
 
-    async def send(self, push: Push) -> Answer:
-        """As `Sender.send`; it is counted and logged."""
-        started = time.perf_counter()
-        answer = await super().send(push)
-        seconds = time.perf_counter() - started
-        self.meters.delivery(answer.outcome, seconds)
-        if logs.delivery_log.isEnabledFor(logging.INFO):
-            pairs = {
-                "job": f"{push.id}/{push.attempt}", "name": push.name, "worker": push.worker,
-                "url": push.address, "outcome": answer.outcome, "ms": round(seconds * 1000, 3),
-            }  # fmt: skip
-            logs.delivery_log.info(logs.Fields(pairs))
-        return answer
-
     async def judge(self, push: Push, response: aiohttp.ClientResponse) -> Answer:
-        return await read(response, push.name)
-
-    async def give_back(self, push: Push, answer: Answer) -> None:
-        if answer.outcome not in REFUSED:
-            return await super().give_back(push, answer)
-        why, after_s, message = answer.outcome, answer.retry_after_s, answer.message or None
-        self.log.info("worker %s did not take job %s: %s (%s)", push.worker, push.id, why, message)
-        await self.engine.call(
-            "refuse", push.worker, [(push.id, push.token)], why, retry_after=after_s, message=message
-        )
+        """What the worker's answer means. Who registers the address of something inside must not read its answers in
+        the errors of jobs: what is no outcome is not told."""
+        match response.status:
+            case 200:
+                body = bytearray()
+                async for chunk in response.content.iter_chunked(65536):
+                    body += chunk
+                    if len(body) > MAX_ANSWER_BYTES:
+                        return failure("the worker's answer is longer than 16 MiB", should_retry=False)
+                return outcome(bytes(body), is_json=response.content_type == JSON)
+            case 202:
+                return Answer("accepted")
+            case 400:
+                return failure("the worker refused the job as bad (400)", should_retry=False)
+            case 401:
+                why = "the worker refuses the master's signature (401)"
+                return Answer("unreachable", why, trouble=why)
+            case 404:
+                return Answer("unknown")
+            case 429 | 503:
+                return Answer("busy", retry_after_s=retry_after_s(response.headers.get("retry-after")))
+        return failure(f"the worker answered {response.status}")
 
     async def finish(self, push: Push, answer: Answer) -> None:
         """As `Sender.finish`, if the worker's key may still do what the answer asks for."""
@@ -149,38 +139,13 @@ def assigned(parts: list[Any]) -> list[Push]:
         worker, url, secrets, key = (bytes(text).decode(errors="replace") for text in texts)
         job = msgpack.unpackb(document)
         push = Push(
-            id=job["id"], token=job["token"], attempt=job["attempt"], name=job["name"], within_s=job["timeout"],
+            id=job["id"], token=job["token"], within_s=job["timeout"],
             worker=worker, receiver=worker, address=url, url=f"{url.rstrip('/')}/worker-job", key=key,
             secrets=secrets.split(), ids=[f"{job['id']}-{job['token']}-{number}" for number in (0, 1)],
             headers=_HEADERS, body=packform.extend_map(document, {"argument": argument}),
         )  # fmt: skip
         pushes.append(push)
     return pushes
-
-
-async def read(response: aiohttp.ClientResponse, name: str) -> Answer:
-    """What a worker answered that was offered a job of this name. Who registers the address of something inside must
-    not read its answers in the errors of jobs: what is no outcome is not told."""
-    match response.status:
-        case 200:
-            body = bytearray()
-            async for chunk in response.content.iter_chunked(65536):
-                body += chunk
-                if len(body) > MAX_ANSWER_BYTES:
-                    return failure(f"the worker's answer is longer than {MAX_ANSWER_BYTES} bytes", should_retry=False)
-            return outcome(bytes(body), is_json=response.content_type == JSON)
-        case 202:
-            return Answer("accepted")
-        case 400:
-            return failure(f"the worker refused job {name} as bad (400)", should_retry=False)
-        case 401:
-            why = "the worker refuses the master's signature (401)"
-            return Answer("unreachable", why, trouble=why)
-        case 404:
-            return Answer("unknown")
-        case 429 | 503:
-            return Answer("busy", retry_after_s=retry_after_s(response.headers.get("retry-after")))
-    return failure(f"the worker answered {response.status}")
 
 
 def outcome(body: bytes, *, is_json: bool) -> Answer:
@@ -193,3 +158,10 @@ def outcome(body: bytes, *, is_json: bool) -> Answer:
     if fields.get("type") not in ("success", "failure") or not fields.keys() <= _OUTCOME_FIELDS:
         return failure(_NO_OUTCOME)
     return Answer(fields["type"], spec=fields, blob=content, follow=tuple(follow))
+
+
+def retry_after_s(header: str | None) -> float | None:
+    """`Retry-After` in seconds, within what the engine takes; None if it says none, or a date."""
+    if header is None or not header.isdecimal():
+        return None
+    return min(MOST_RETRY_AFTER_S, max(LEAST_RETRY_AFTER_S, float(header)))

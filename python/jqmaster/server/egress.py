@@ -5,8 +5,7 @@ service, which may say something else each time."""
 from __future__ import annotations
 
 import ipaddress
-import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -16,6 +15,7 @@ def _networks(*texts: str) -> tuple[Network, ...]:
 
 
 NEAR = _networks("127.0.0.0/8", "::1/128", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
+ANY = _networks("0.0.0.0/0", "::/0")
 # Link-local, where clouds tell machines their credentials, and the other addresses where they do; what is no host.
 NEVER = _networks(
     "169.254.0.0/16", "fe80::/10", "fd00:ec2::254/128", "fd20:ce::254/128", "100.100.100.200/32", "168.63.129.16/32",
@@ -25,28 +25,19 @@ _TRANSLATED = _networks("64:ff9b::/96", "64:ff9b:1::/48")  # NAT64: well known, 
 
 
 class Egress:
-    """Networks and names to which connections may be made; with the name `*` to all but `NEVER`."""
+    """Networks to which connections may be made, but for `NEVER`."""
 
-    def __init__(self, networks: Iterable[Network] = NEAR, names: Collection[str] = ()) -> None:
+    def __init__(self, networks: Iterable[Network] = NEAR) -> None:
         self._networks = tuple(networks)
-        self._names = frozenset(names)
 
     @classmethod
     def of(cls, text: str) -> Egress:
-        """Networks, addresses and names of hosts with commas between; `*` for any. Raises ValueError."""
-        networks: list[Network] = []
-        names = []
-        for part in filter(None, (part.strip().lower() for part in text.split(","))):
-            try:
-                networks.append(ipaddress.ip_network(part.strip("[]")))
-            except ValueError as error:
-                if re.search(r"[/:\s]", part):
-                    raise ValueError(f"expected networks, addresses, names of hosts, got {part!r}: {error}") from None
-                names.append(part.removesuffix("."))
-        return cls(networks, names)
+        """Networks and addresses with commas between; `*` for any. Raises ValueError."""
+        parts = (part.strip().strip("[]") for part in text.split(",") if part.strip())
+        return cls(network for part in parts for network in (ANY if part == "*" else _networks(part)))
 
-    def may(self, host: str, address: str) -> bool:
-        """Whether to connect to the address, which is the host's at this moment."""
+    def may(self, address: str) -> bool:
+        """Whether to connect there."""
         try:
             ip = ipaddress.ip_address(address.partition("%")[0])
         except ValueError:
@@ -54,7 +45,4 @@ class Egress:
         if isinstance(ip, ipaddress.IPv6Address):  # that leads to an IPv4 one
             is_translated = any(ip in network for network in _TRANSLATED)
             ip = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF) if is_translated else ip.ipv4_mapped or ip.sixtofour or ip
-        if any(ip in network for network in NEVER):
-            return False
-        is_named = not self._names.isdisjoint(("*", host.lower().removesuffix(".")))
-        return is_named or any(ip in network for network in self._networks)
+        return any(ip in network for network in self._networks) and not any(ip in network for network in NEVER)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import redis.exceptions
+from redis.exceptions import ResponseError
 
 from jqmaster.errors import JQError, Unavailable, Vanished
 
@@ -26,29 +27,24 @@ STATUS = {
 RETRY_AFTER_S = 1
 
 
+@dataclass(eq=False)
 class HttpError(Exception):
     """An answer that is an error. `field` names the part of the request at fault, in its own terms; `more`: headers."""
 
-    def __init__(
-        self,
-        status: int,
-        code: str,
-        message: str,
-        field: str | None = None,
-        more: Sequence[tuple[bytes, bytes]] = (),
-    ) -> None:
-        super().__init__(message)
-        self.status = status
-        self.code = code
-        self.message = message
-        self.field = field
-        self._more = more
+    status: int
+    code: str
+    message: str
+    field: str | None = None
+    more: Sequence[tuple[bytes, bytes]] = ()
+
+    def __str__(self) -> str:
+        return self.message
 
     def headers(self) -> list[tuple[bytes, bytes]]:
         """Response headers beside the content's: when it makes sense to try again, and after how long."""
-        if not self._more and self.status in (429, 503):
+        if not self.more and self.status in (429, 503):
             return [(b"retry-after", b"%d" % RETRY_AFTER_S)]
-        return list(self._more)
+        return list(self.more)
 
     def body(self) -> dict[str, dict[str, Any]]:
         """The response's body, to be packed."""
@@ -63,41 +59,21 @@ def invalid(field: str | None, message: str) -> HttpError:
     return HttpError(400, "INVALID", f"{field}: {message}" if field else message, field)
 
 
-def busy(what: str) -> HttpError:
-    """503: a bound of this server is reached. Nothing was done; at another, or after a moment, it may be."""
-    return HttpError(503, "BUSY", f"this server has {what}; another may have room")
-
-
 def draining() -> HttpError:
     """503: this master is about to stop; another one, or this one restarted, will do."""
     return HttpError(503, "DRAINING", "this server is stopping; try again, it or another will answer")
 
 
-def internal() -> HttpError:
-    """500, for what can only be a fault of ours."""
-    return HttpError(500, "INTERNAL", "a fault of this server; its log has the details")
-
-
 def from_engine(error: JQError, field: str | None) -> HttpError:
     """What the engine refused or could not do, its path already translated into `field`."""
-    status = STATUS.get(error.code, 500)
-    message = error.message
+    message = f"{field}: {error.message}" if field else error.message
     if error.code == "INTERNAL":
         message = "an operation failed inside Redis; this server's log has the details"
     elif error.code == "FORBIDDEN":
-        message = f"Redis does not let this server's user do that: {message}"
+        message = f"Redis does not let this server's user do that: {error.message}"
     elif isinstance(error, Unavailable) and not isinstance(error, Vanished):
-        message = _unavailable(error)
-    elif field:
-        message = f"{field}: {message}"
-    return HttpError(status, error.code, message, field)
-
-
-def _unavailable(error: Unavailable) -> str:
-    # Not redis-py's own words for a lost connection: they tell the world where Redis is.
-    cause = error.cause
-    if isinstance(cause, redis.exceptions.OutOfMemoryError):
-        return "Redis is out of memory: it takes no new jobs until some are finished"
-    if isinstance(cause, redis.exceptions.ResponseError) and not str(cause).startswith("LOADING"):
-        return f"Redis refused: {error.message}"
-    return "Redis cannot be reached or is starting; after a moment try again"
+        # Not redis-py's own words for a lost connection: they tell the world where Redis is.
+        message = "Redis cannot be reached or is starting; after a moment try again"
+        if isinstance(error.cause, ResponseError) and not str(error.cause).startswith("LOADING"):
+            message = f"Redis refused: {error.message}"
+    return HttpError(STATUS.get(error.code, 500), error.code, message, field)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fnmatch
+import glob
 import logging
-import re
 import secrets
 import time
 from dataclasses import dataclass, field
@@ -53,12 +54,7 @@ ANYBODY = Identity("anonymous", frozenset(("admin",)))
 def covers(pattern: str, text: str) -> bool:
     """Whether `text` fits: in `pattern` a `*` stands for any run of characters. Where `text` is a pattern itself,
     whether all that fits it fits `pattern` too: a `*` in it fits nothing but a `*`."""
-    first, *rest = map(re.escape, pattern.split("*"))
-    if not rest:
-        return text == pattern
-    # Each part is taken where it comes first, and that stands: otherwise many parts could take very long.
-    between = "".join(f"(?>.*?{part})" for part in rest[:-1])
-    return re.fullmatch(f"{first}{between}.*{rest[-1]}", text, re.DOTALL) is not None
+    return fnmatch.fnmatchcase(text, glob.escape(pattern).replace("[*]", "*"))
 
 
 @dataclass(slots=True)

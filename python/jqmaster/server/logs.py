@@ -1,13 +1,9 @@
-"""What processes log: one line for each request and each delivery, with ids; all lines as JSON.
-
-The loggers are `jqmaster.request` and `jqmaster.delivery`, the level is INFO. A line is `key=value` pairs;
-with `JsonLines` the pairs are members of the object.
-"""
+"""What processes log: one line for each request, with its id, by the logger `jqmaster.request` at INFO; all lines as
+JSON."""
 
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import logging
 import re
@@ -17,34 +13,13 @@ import time
 from typing import Any
 
 request_log = logging.getLogger("jqmaster.request")
-delivery_log = logging.getLogger("jqmaster.delivery")
 
 _ID = re.compile(rb"[!-~]{1,128}")
-_PLAIN = re.compile(r"[!#-<>-~]+")
-# Unlike any of another master's; counting on is a good deal cheaper than random bytes for each.
-_prefix = secrets.token_hex(5)
-_numbers = itertools.count(1)
-
-
-class Fields(dict[str, Any]):
-    """A line's pairs, for `logger.info`: turned into text only when a handler wants it. What is None or empty is left
-    out."""
-
-    def __str__(self) -> str:
-        return " ".join(f"{name}={_shown(value)}" for name, value in self.items() if value not in (None, ""))
-
-
-def _shown(value: Any) -> str:
-    text = str(value)
-    # Text from outside must not be able to make up another pair, or another line.
-    return text if _PLAIN.fullmatch(text) else json.dumps(text)
 
 
 def request_id(header: bytes | None) -> bytes:
     """The request's `x-request-id`, or a new one where it has none, or one that is not fit for a log."""
-    if header is not None and _ID.fullmatch(header):
-        return header
-    return b"%s-%x" % (_prefix.encode(), next(_numbers))
+    return header if header is not None and _ID.fullmatch(header) else secrets.token_hex(8).encode()
 
 
 class JsonLines(logging.Formatter):
@@ -59,8 +34,6 @@ class JsonLines(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
-        if isinstance(record.msg, Fields):
-            line |= record.msg
         line.update((name, value) for name, value in record.__dict__.items() if name not in _USUAL)
         line = {name: value for name, value in line.items() if value is not None}
         if record.exc_info and not record.exc_text:  # which a failure's record has, bounded

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import Any, Literal
-
-from redis.exceptions import RedisError
+from typing import Literal
 
 from jqmaster import __version__
 from jqmaster.connection.together import Together
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import Waiting
-from jqmaster.server.dispatch import Dispatch
 from jqmaster.server.keyring import Keyring
 from jqmaster.server.meters import Meters
-from jqmaster.server.session import IDLE_S, NO_PROXIES, Proxies
+from jqmaster.server.session import Networks
 
 Color = Literal["grey", "blue", "green", "amber", "red", "purple"]
-_VERSION_S = 1.0  # how long Redis is asked for its
 
 
 @dataclass
@@ -33,11 +29,9 @@ class Master:
     engine: Engine
     waiting: Waiting
     ended: Ended
-    dispatch: Dispatch
     keyring: Keyring | None = None
     """Without one everybody may do everything."""
-    proxies: Proxies = NO_PROXIES
-    session_idle_s: float = IDLE_S
+    proxies: Networks = ()
     redis: str = ""
     """Where it is, without passwords."""
     environment: str = ""
@@ -45,22 +39,15 @@ class Master:
     color: Color = "grey"
     draining: asyncio.Event = field(default_factory=asyncio.Event)
     meters: Meters = field(default_factory=Meters)
-    metrics_queues: int = 100
     enqueuing: Together = field(init=False)
 
     def __post_init__(self) -> None:
         self.enqueuing = Together(self.engine, "enqueue")
         self.engine.observe = self.meters.call
 
-    async def about(self) -> dict[str, Any]:
-        """As `GET /session` has it. `redis_version` is None while Redis does not answer."""
-        try:
-            async with asyncio.timeout(_VERSION_S):
-                info = await self.engine.redis.info("server")
-                version = str(info.get("valkey_version") or info["redis_version"])
-        except (RedisError, OSError, TimeoutError):
-            version = None
+    def about(self) -> dict[str, str]:
+        """As `GET /session` has it."""
         return {
-            "version": __version__, "namespace": self.engine.namespace, "redis": self.redis, "redis_version": version,
+            "version": __version__, "namespace": self.engine.namespace, "redis": self.redis,
             "environment": self.environment, "color": self.color,
         }  # fmt: skip

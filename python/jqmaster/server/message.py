@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -13,6 +12,7 @@ from urllib.parse import parse_qsl
 from werkzeug.datastructures import MIMEAccept
 from werkzeug.http import parse_accept_header, parse_options_header
 
+from jqmaster.engine.options import meant
 from jqmaster.engine.packform import MSGPACK
 from jqmaster.server.http_error import HttpError, invalid
 from jqmaster.server.keyring import ANYBODY, Identity
@@ -75,21 +75,15 @@ def read_query(query: bytes, known: Iterable[str]) -> dict[str, str | list[str]]
 
 def unknown_field(name: str, known: Iterable[str], kind: str = "field") -> HttpError:
     """400 for a name that is not one of `known`, with a suggestion when one is close."""
-    shown = printable(name)
-    close = difflib.get_close_matches(shown, list(known), n=1)
-    hint = f"; did you mean {close[0]}?" if close else ""
-    return invalid(shown, f"unknown {kind}{hint}")
+    return invalid(shown := printable(name), f"unknown {kind}{meant(shown, known)}")
 
 
 def seconds(value: Any, name: str, most: float) -> float:
     """`value` as a number of seconds from 0 to `most`, or 400."""
-    try:
-        number = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not 0 <= number <= most:
-        raise invalid(name, f"expected 0 to {most:g} seconds, got {printable(str(value), 40)}")
-    return number
+    with suppress(TypeError, ValueError):
+        if 0 <= (number := float(value)) <= most:
+            return number
+    raise invalid(name, f"expected 0 to {most:g} seconds, got {printable(str(value), 40)}")
 
 
 @lru_cache(maxsize=256)

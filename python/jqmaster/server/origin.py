@@ -14,35 +14,42 @@ from collections.abc import Mapping
 from functools import lru_cache
 from urllib.parse import urlsplit
 
+from jqmaster.server.http_error import HttpError
+
 _PORT = re.compile(r":\d*\Z")
+Headers = Mapping[bytes, bytes]
 
 
-def unknown_name(headers: Mapping[bytes, bytes], hosts: frozenset[str] | None) -> str | None:
-    """The name of a request that asks by another than those that a server has, beside addresses and localhost. None:
-    any."""
-    return None if hosts is None else _unknown(headers.get(b"host", b""), hosts)
+def check(headers: Headers, hosts: frozenset[str] | None, *, reads: bool) -> None:
+    """Raise 403 for a request that asks by another name than `hosts`, addresses and localhost (None: any), or for what
+    a page of another site makes a browser send, unless it changes nothing."""
+    host = headers.get(b"host", b"")
+    if hosts is not None and not _is_own(host, hosts):
+        why = f"this master does not answer to {host.decode('latin-1')!a}: start it with --allowed-hosts for that"
+        raise HttpError(403, "FORBIDDEN", why)
+    if not reads and is_foreign(headers):
+        raise HttpError(403, "FORBIDDEN", "cross-origin request refused")
 
 
 @lru_cache(maxsize=1024)
-def _unknown(host: bytes, hosts: frozenset[str]) -> str | None:
-    name = _PORT.sub("", host.decode("latin-1"))
-    return None if is_own_name(name, hosts) else name
-
-
-def is_own_name(host: str, hosts: frozenset[str]) -> bool:
-    """Whether a name, without port, cannot have been made to lead here by somebody else. No browser asks
-    without one."""
-    name = host.lower().removesuffix(".")
+def _is_own(host: bytes, hosts: frozenset[str]) -> bool:
+    """Whether a name cannot have been made to lead here by somebody else. No browser asks without one."""
+    name = _PORT.sub("", host.decode("latin-1")).lower().removesuffix(".")
     if not name or name == "localhost" or name.endswith(".localhost") or name in hosts:
         return True
+    return is_address(name.removeprefix("[").removesuffix("]"))
+
+
+def is_address(text: str) -> bool:
+    """Whether it is one of an IP."""
     try:
-        ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
+        ipaddress.ip_address(text)
     except ValueError:
         return False
     return True
 
 
-def is_foreign(headers: Mapping[bytes, bytes]) -> bool:
+def is_foreign(headers: Headers) -> bool:
     """Whether a browser says so. Only browsers send these headers; over plain HTTP, `origin` alone."""
     site, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin")
     if site is not None:
@@ -55,7 +62,4 @@ def is_foreign(headers: Mapping[bytes, bytes]) -> bool:
 
 def is_loopback(host: str) -> bool:
     """Whether a server that listens there is asked by this machine alone."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return host == "localhost" or (is_address(host) and ipaddress.ip_address(host).is_loopback)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 import msgpack
@@ -15,6 +14,11 @@ from jqmaster.engine import tracing
 from jqmaster.engine.packform import MAX_LEVELS, NIL, READER_LEVELS, pack, reader
 from jqmaster.server.http_error import invalid
 
+_MARGIN = b"\x91" * (READER_LEVELS - MAX_LEVELS)
+_MAP = msgspec.msgpack.Decoder(dict[str, Raw])
+_MAPS = msgspec.msgpack.Decoder(list[dict[str, Raw]])
+_VALUES = msgspec.msgpack.Decoder(list[Raw])
+_TEXTS = msgspec.msgpack.Decoder(list[str])
 _FAILURE = pack("failure")
 _UINT64 = b"\xcf"
 _AT = re.compile(r" - at .*?\$((?:\[\d+\])*)`")
@@ -28,15 +32,14 @@ def check(raw: bytes, what: str = "the body") -> None:
     Skipping builds nothing, so a declared length that lies costs nothing; after it every length is known to
     be true, and unpacking a part cannot take more memory than a small multiple of the body.
     """
-    margin = b"\x91" * (READER_LEVELS - MAX_LEVELS)
-    unpacker = reader(margin + raw)
+    unpacker = reader(_MARGIN + raw)
     try:
         unpacker.skip()
     except msgpack.StackError:
         raise invalid(None, f"{what} is nested too deeply; at most {MAX_LEVELS} levels") from None
     except (msgpack.OutOfData, ValueError):
         raise invalid(None, f"{what} is empty, truncated, or not MessagePack") from None
-    if unpacker.tell() != len(margin + raw):
+    if unpacker.tell() != len(_MARGIN) + len(raw):
         raise invalid(None, f"{what} goes on after its value")
 
 
@@ -68,7 +71,7 @@ def members(packed: bytes) -> dict[str, Raw]:
     """The values of a map, unread; of a key that is there twice the last. Raises 400 where it is none, or has keys that
     are no text."""
     check(packed)
-    found: dict[str, Raw] = _decoded(packed, dict[str, Raw])
+    found: dict[str, Raw] = _decoded(_MAP, packed)
     return found
 
 
@@ -87,11 +90,11 @@ def parts(packed: bytes, path: str, kind: str, context: Mapping[str, str]) -> li
     """The items of a checked list as scripts take them: those of `BLOBS` as a spec with its value behind it, and behind
     an outcome the jobs that follow it. `context`: the headers of a trace. Raises 400."""
     if kind == "value":
-        return [bytes(value) for value in _decoded(packed, list[Raw], path)]
+        return [bytes(value) for value in _decoded(_VALUES, packed, path)]
     if kind == "job":
-        return [job_id.encode() for job_id in _decoded(packed, list[str], path)]
+        return [job_id.encode() for job_id in _decoded(_TEXTS, packed, path)]
     found: list[bytes] = []
-    for at, spec in enumerate(_decoded(packed, list[dict[str, Raw]], path)):
+    for at, spec in enumerate(_decoded(_MAPS, packed, path)):
         found += _item(spec, f"{path}[{at}]", kind, context)
     return found
 
@@ -99,7 +102,7 @@ def parts(packed: bytes, path: str, kind: str, context: Mapping[str, str]) -> li
 def item(packed: bytes, kind: str, context: Mapping[str, str] | None = None) -> list[bytes]:
     """The same of a body that is one item. Raises 400."""
     check(packed)
-    return _item(_decoded(packed, dict[str, Raw]), "", kind, context or {})
+    return _item(_decoded(_MAP, packed), "", kind, context or {})
 
 
 def _item(spec: dict[str, Any], path: str, kind: str, context: Mapping[str, str]) -> list[bytes]:
@@ -117,14 +120,9 @@ def _item(spec: dict[str, Any], path: str, kind: str, context: Mapping[str, str]
     return [map_with(spec), value, *follow]
 
 
-@cache
-def _decoder(kind: Any) -> msgspec.msgpack.Decoder[Any]:
-    return msgspec.msgpack.Decoder(kind)
-
-
-def _decoded(packed: bytes, kind: Any, path: str = "") -> Any:
+def _decoded(decoder: msgspec.msgpack.Decoder[Any], packed: bytes, path: str = "") -> Any:
     try:
-        return _decoder(kind).decode(packed)
+        return decoder.decode(packed)
     except (ValueError, RecursionError) as error:
         at = _AT.search(str(error))
         raise invalid(f"{path}{at[1] if at else ''}" or None, _AT.sub("", str(error))) from None

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
-from yarl import URL
 
 from jqmaster.connection.wake import backoff_s, end
 from jqmaster.engine import packform
@@ -31,7 +30,6 @@ STOP_TIMEOUT_S = 10.0
 STALE_WITHIN_S = 0.25  # a worker that closed an idle connection shows it at once; later it is the job that broke it
 OWN_FAULTS = (errno.EMFILE, errno.ENFILE)  # of this server, not of who could not be reached
 AGAIN_S = 1.0
-LEAST_RETRY_AFTER_S, MOST_RETRY_AFTER_S = 1.0, 3600.0
 
 
 @dataclass(slots=True)
@@ -44,7 +42,6 @@ class Push:
     id: str
     token: str
     worker: str
-    attempt: int
     receiver: str
     address: str
     url: str
@@ -53,7 +50,6 @@ class Push:
     headers: Mapping[str, str]
     body: bytes
     within_s: float
-    name: str = ""
     key: str = ""
     is_sent: bool = False
     is_reused: bool = False
@@ -90,13 +86,6 @@ def failure(message: str, *, should_retry: bool = True, is_trouble: bool = False
     return Answer("failure", message, spec=spec, trouble=message if is_trouble else "")
 
 
-def retry_after_s(header: str | None) -> float | None:
-    """`Retry-After` in seconds, within what the engine takes; None if it says none, or a date."""
-    if header is None or not header.isdecimal():
-        return None
-    return min(MOST_RETRY_AFTER_S, max(LEAST_RETRY_AFTER_S, float(header)))
-
-
 _push: ContextVar[Push] = ContextVar("push")
 
 
@@ -112,9 +101,8 @@ def make_session(egress: Egress) -> aiohttp.ClientSession:
     def opened(where: Any) -> socket.socket:
         family, kind, protocol, _, address = where
         push = _push.get()
-        host = URL(push.url).host or ""
-        if not egress.may(host, address[0]):
-            push.denied = f"this server may not push to {host} at {address[0]}: see --push-to"
+        if not egress.may(address[0]):
+            push.denied = f"this server may not push to {push.address}, which is {address[0]}: see --push-to"
             raise PermissionError(push.denied)
         return socket.socket(family, kind, protocol)
 
@@ -139,7 +127,7 @@ class Sender:
         self.engine = engine
         self.master = master
         self.meters = meters
-        self.breakers = Breakers(most, meters, self.poke, self.what)
+        self.breakers = Breakers(most, meters, self.what)
         self.session: aiohttp.ClientSession
         self._most = most
         self._egress = egress
@@ -166,23 +154,18 @@ class Sender:
 
     async def give_back(self, push: Push, answer: Answer) -> None:
         """Tell the engine that nothing came of it, which is no fault of the job's."""
-        held, delay_s = [(push.id, push.token)], answer.retry_after_s
-        await self.engine.release(push.worker, held, delay=delay_s, message=answer.message or None)
+        held, after_s, message = [(push.id, push.token)], answer.retry_after_s, answer.message or None
+        if answer.outcome == "held":
+            await self.engine.release(push.worker, held, delay=after_s, message=message)
+        else:
+            await self.engine.call("refuse", push.worker, held, answer.outcome, retry_after=after_s, message=message)
 
     async def finish(self, push: Push, answer: Answer) -> None:
         """Tell the engine the outcome."""
         outcome = {**(answer.spec or {}), "id": push.id, "token": push.token}
         await self.engine.raw("finish", pack({"worker": push.worker}), pack(outcome), answer.blob, *answer.follow)
 
-    def poke(self) -> None:
-        """There may be something to take."""
-
     # -- life -------------------------------------------------------------------------------------
-
-    @property
-    def under_way(self) -> int:
-        """Pushes that have not been answered yet."""
-        return len(self._pushes)
 
     def start(self) -> None:
         """Begin to send."""
@@ -237,10 +220,12 @@ class Sender:
 
     async def _carry(self, push: Push, answer: Answer | None) -> None:
         if answer is None:
-            trouble = None
+            trouble, started = None, time.perf_counter()
             try:
-                answer = await self.send(push)
+                with self.meters.under_way.track_inprogress():
+                    answer = await self.send(push)
                 trouble = answer.trouble
+                self.meters.delivery(self.what, answer.outcome, time.perf_counter() - started)
             finally:
                 self.breakers.done(push.receiver, trouble)
         await self._report(push, answer)

@@ -10,7 +10,6 @@ import contextlib
 import hashlib
 import ipaddress
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
 
 from itsdangerous import BadSignature, TimestampSigner
 from werkzeug.http import dump_cookie, parse_cookie
@@ -18,76 +17,58 @@ from werkzeug.http import dump_cookie, parse_cookie
 from jqmaster.manifest.contract import ROLES
 from jqmaster.server.keyring import Identity, Keyring
 from jqmaster.server.message import Request
+from jqmaster.server.origin import is_address
 
 COOKIE = "jq_session"
-IDLE_S = 3600.0
+IDLE_S = 3600
 _MOST_NAME = 100  # bytes, as names of keys, and in the trail
 
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Headers = Mapping[bytes, bytes]
+Networks = Collection[ipaddress.IPv4Network | ipaddress.IPv6Network]
+"""Of proxies that say who somebody is, since they have asked. What others send in these headers counts nothing."""
 
 
-class Proxies(NamedTuple):
-    """Proxies that say who somebody is, since they have asked. What others send in these headers counts nothing.
-
-    `roles_header` has the roles, with commas between; without it a user is a `viewer`.
-    """
-
-    networks: Collection[Network] = ()
-    user_header: str = "x-forwarded-user"
-    roles_header: str = "x-forwarded-roles"
-
-    def trusts(self, request: Request) -> bool:
-        """Whether a request comes straight from one of them."""
-        client = request.scope.get("client")
-        try:
-            address = ipaddress.ip_address(client[0]) if client else None
-        except ValueError:
-            return False
-        return address is not None and any(address in network for network in self.networks)
-
-    def find(self, request: Request) -> Identity | None:
-        """Whom the proxy names."""
-        if not self.networks or not self.trusts(request):
-            return None
-        user = _name_of(_text(request.headers, self.user_header))
-        if not user:
-            return None
-        roles = _text(request.headers, self.roles_header) or "viewer"
-        wanted = {role_name.strip().lower() for role_name in roles.split(",")}
-        return Identity(user, frozenset(role for role in ROLES if role in wanted))
+def trusts(proxies: Networks, request: Request) -> bool:
+    """Whether a request comes straight from one of them."""
+    client = request.scope.get("client")
+    if not proxies or not client or not is_address(client[0]):
+        return False
+    return any(ipaddress.ip_address(client[0]) in network for network in proxies)
 
 
-NO_PROXIES = Proxies()
+def named(proxies: Networks, request: Request) -> Identity | None:
+    """Whom the proxy names. Without roles, which stand with commas between, a user is a `viewer`."""
+    user = _name_of(_text(request.headers, "x-forwarded-user"))
+    if not user or not trusts(proxies, request):
+        return None
+    roles = _text(request.headers, "x-forwarded-roles") or "viewer"
+    wanted = {role_name.strip().lower() for role_name in roles.split(",")}
+    return Identity(user, frozenset(role for role in ROLES if role in wanted))
 
 
 def _signer(secret: bytes) -> TimestampSigner:
     return TimestampSigner(secret, salt="jq session", digest_method=hashlib.sha256)
 
 
-def make(keyring: Keyring, key_id: str) -> str:
-    """A session of who has shown this key, from now on."""
-    return _signer(keyring.seal_of(key_id) or b"").sign(key_id).decode()
-
-
-def find(keyring: Keyring, headers: Headers, idle_s: float = IDLE_S) -> Identity | None:
-    """Who has logged in; None without a session, or when it has not been used for so long."""
+def find(keyring: Keyring, headers: Headers) -> Identity | None:
+    """Who has logged in; None without a session, or when it has not been used for `IDLE_S`."""
     cookie = parse_cookie(_text(headers, "cookie")).get(COOKIE, "")
     key_id = cookie.partition(".")[0]
     secret = keyring.seal_of(key_id)
     if secret is None:
         return None
     try:
-        _signer(secret).unsign(cookie, max_age=round(idle_s))
+        _signer(secret).unsign(cookie, max_age=IDLE_S)
     except BadSignature:
         return None
     return keyring.identity(key_id)
 
 
-def set_cookie(session: str, request: Request, proxies: Proxies) -> tuple[bytes, bytes]:
-    """The header that has a browser keep a session; an empty one ends it."""
-    scheme = _text(request.headers, "x-forwarded-proto") if proxies.trusts(request) else ""
+def set_cookie(secret: bytes | None, key_id: str, request: Request, proxies: Networks) -> tuple[bytes, bytes]:
+    """The header that has a browser keep a session of who has shown a key, from now on; without a secret it ends."""
+    scheme = _text(request.headers, "x-forwarded-proto") if trusts(proxies, request) else ""
     is_secure = (scheme or request.scope.get("scheme")) == "https"
+    session = _signer(secret).sign(key_id).decode() if secret else ""
     age = None if session else 0
     cookie = dump_cookie(COOKIE, session, max_age=age, secure=is_secure, httponly=True, samesite="Strict")
     return b"set-cookie", cookie.encode("ascii")

@@ -22,7 +22,7 @@ from jqmaster.engine.waiting import Waiting
 from jqmaster.server.egress import Egress
 from jqmaster.server.message import JSON
 from jqmaster.server.meters import Meters
-from jqmaster.server.sender import Answer, Push, Sender, failure, retry_after_s
+from jqmaster.server.sender import Answer, Push, Sender, failure
 
 QUEUE = "jq.webhooks"
 OWN = "notify"  # the webhook that has the secrets for jobs' own URLs
@@ -33,8 +33,7 @@ WAIT_S = 3600.0
 # A namespace that never had a notification is not waited on, which would cost it a connection and each enqueueing a
 # look: only now and then it is asked whether it has one.
 LOOK_EVERY_S = 10.0
-AGAIN_S = (10.0, 30.0)  # when to try one again that could not be sent
-MOST_ATTEMPTS = 100  # one that is put off by its receiver again and again comes to an end
+AGAIN_S = (10.0, 30.0)  # when to try one again that was not sent
 _HEADERS = {"content-type": JSON, "user-agent": f"jqmaster/{__version__}", "connection": "close"}
 
 
@@ -55,16 +54,18 @@ class Webhooks(Sender):
 
     async def take(self, room: int) -> list[Push]:
         """Pick notifications, and wait for them."""
-        if not self._is_used:
-            self._is_used = bool((await self.engine.queues([QUEUE])).documents)
-            if not self._is_used:
-                await self.pause(LOOK_EVERY_S)
-                return []
+        if not self._is_used and not (await self.engine.queues([QUEUE])).documents:
+            await self.pause(LOOK_EVERY_S)
+            return []
+        self._is_used = True
         if not self._jobs:
             wish = {"worker": self.master, "queues": QUEUE, "count": min(room, BATCH)}
             reply = await self._waiting.pick(wish, WAIT_S)
             self._jobs = [replies.plain_value(packed) for packed in reply[1::2]]
-        hooks = {hook["id"]: hook for hook in await self.engine.webhooks(secrets=True)} if self._jobs else {}
+        if not self._jobs:
+            await self.pause(0.1)  # others that wait are told to stop a moment earlier, and answered at once
+            return []
+        hooks = {hook["id"]: hook for hook in await self.engine.webhooks(secrets=True)}
         jobs, self._jobs = self._jobs, []
         return [self._push(job, hooks) for job in jobs]
 
@@ -75,7 +76,7 @@ class Webhooks(Sender):
         url = webhook.get("url") or hook.get("url") or ""
         receiver = url.partition("://")[2].partition("/")[0].partition("?")[0].lower()  # the rest may be a secret
         return Push(
-            id=job["id"], token=job["token"], attempt=job["attempt"], worker=self.master, receiver=receiver,
+            id=job["id"], token=job["token"], worker=self.master, receiver=receiver,
             address=receiver, url=url, secrets=hook.get("secrets") or [], ids=[job["id"]], headers=_HEADERS,
             body=body_of(webhook["event"]) if url else b"", within_s=ANSWER_S,
         )  # fmt: skip
@@ -88,27 +89,20 @@ class Webhooks(Sender):
         if out_s is None and self.breakers.take(push.receiver, push.address):
             return None
         why = f"{push.receiver} has enough of them, or failed often"
-        return Answer("held", why, (out_s or 0.0) + random.uniform(*AGAIN_S))
+        return Answer("held", why, (out_s or 0) + random.uniform(*AGAIN_S))
 
     async def judge(self, push: Push, response: aiohttp.ClientResponse) -> Answer:
-        return answer_of(response.status, response.headers.get("retry-after"), push.attempt)
+        if 200 <= response.status < 300:
+            return Answer("success", spec={"type": "success"})
+        is_trouble = response.status >= 500 or response.status == 429
+        return failure(
+            f"the receiver answered {response.status}", should_retry=response.status != 410, is_trouble=is_trouble
+        )
 
     async def send(self, push: Push) -> Answer:
         """As `Sender.send`; without an answer it has failed."""
         answer = await super().send(push)
         return failure(answer.trouble, is_trouble=True) if answer.trouble else answer
-
-
-def answer_of(status: int, after: str | None, attempt: int) -> Answer:
-    """What a receiver's answer means."""
-    if 200 <= status < 300:
-        return Answer("success", spec={"type": "success"})
-    if status == 410:
-        return failure("the receiver wants nothing more (410)", should_retry=False)
-    wait_s = retry_after_s(after)
-    if wait_s is not None and attempt < MOST_ATTEMPTS:
-        return Answer("busy", f"the receiver asks for a pause ({status})", wait_s)
-    return failure(f"the receiver answered {status}", is_trouble=status >= 500)
 
 
 def body_of(event: Mapping[str, Any]) -> bytes:

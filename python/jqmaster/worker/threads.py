@@ -13,7 +13,7 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
-from jqmaster.worker.failure import trace_of
+from jqmaster.worker.ending import trace_of
 from jqmaster.worker.notes import current_job
 
 log = logging.getLogger("jqmaster.worker")
@@ -25,7 +25,6 @@ TimeoutError, and takes a CancelledError for its own."""
 
 class _Call(NamedTuple):
     run: Callable[[], Ended]
-    loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Ended]
     claim: threading.Lock  # taken by the thread that runs it, or by who cancels it before
 
@@ -45,9 +44,8 @@ class Threads:
 
     async def run(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Call `function` in a thread, in this context. Raises what it raises."""
-        loop = asyncio.get_running_loop()
         work = partial(copy_context().run, _ended, os.getpid(), function, *args, **kwargs)
-        call = _Call(work, loop, loop.create_future(), threading.Lock())
+        call = _Call(work, asyncio.get_running_loop().create_future(), threading.Lock())
         self._calls.put(call)
         # Not a ThreadPoolExecutor: the end of a process waits for its threads, whatever they do, and each child that is
         # forked in one of them waits for itself and ends with exit code 1.
@@ -81,7 +79,7 @@ class Threads:
             if call.claim.acquire(blocking=False):
                 ended = call.run()
                 with contextlib.suppress(RuntimeError):  # the worker has ended meanwhile
-                    call.loop.call_soon_threadsafe(self._give, call.future, ended)
+                    call.future.get_loop().call_soon_threadsafe(self._give, call.future, ended)
                 del ended
             del call  # or what the function returned stays until the next one comes
             self._idle.release()

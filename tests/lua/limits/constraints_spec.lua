@@ -59,7 +59,6 @@ describe("constraints", function()
         fullest[i] = { key.by, key.running, key.held }
       end
       assert.are.same({ { "y", 2, 5 }, { "x", 2, 2 }, { "two", 2, 0 } }, fullest)
-      assert.are.same({ { "a", 5 }, { "other", 2 } }, document.queues)
       assert.are.same({}, told({ busiest = 0 }).busiest)
       assert.is_nil(told({}).held)
       local listed = msgpack.unpack(jq:call("constraints", { busiest = 3 })[2])

@@ -1,4 +1,3 @@
-local matching = require "support.matching"
 local msgpack = require "support.msgpack"
 local server = require "support.server"
 local space = require "support.space"
@@ -23,7 +22,6 @@ describe("pick", function()
       jq:succeed(jq:take("a"))
       local wish = msgpack.pack({ worker = "w", queues = "b" })
       local document = jq:redis("EVAL", source, 2, jq.name, jq.name .. ":meta", wish)[2]
-      assert.are.equal(#document + 1, matching.module("values.msgpack").skip(document, 1))
       local members = 0
       for field, value in pairs(msgpack.unpack(document)) do
         members = members + 1
@@ -42,14 +40,6 @@ describe("pick", function()
     it("is by age where priorities are equal, whatever the queues", function()
       local ids = jq:enqueue_all("b", "c", "a", "b", "a", "c")
       assert.are.same(ids, jq:pick_ids({ queues = "*", count = 6 }))
-    end)
-    it("takes the entries in turn", function()
-      local ids = jq:enqueue_all("a", "a", "a", "b", "b")
-      local picked = {}
-      for i = 1, 5 do
-        picked[i] = jq:take({ queues = { "a", "b" }, order = "round_robin" }).id
-      end
-      assert.are.same({ ids[1], ids[4], ids[2], ids[5], ids[3] }, picked)
     end)
   end)
 end)

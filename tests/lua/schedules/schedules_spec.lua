@@ -92,6 +92,13 @@ describe("a schedule", function()
     assert.is_nil(schedule({ paused = true }).next_ms)
     jq:pass(100)
     assert.are.equal(START_MS + 110000, schedule({ paused = false }).next_ms)
+    -- By itself it leaves all else as it is.
+    local before = schedule({})
+    local paused = msgpack.unpack(jq:call("schedule", { id = before.id, paused = true }))
+    assert.are.same({ nil, true }, { paused.next_ms, paused.paused })
+    local goes_on = msgpack.unpack(jq:call("schedule", { id = before.id, paused = false }))
+    before.paused = false
+    assert.are.same(before, goes_on)
     jq:pass(5)
     assert.are.same({ 110 }, made())
   end)

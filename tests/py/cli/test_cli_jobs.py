@@ -30,7 +30,7 @@ def test_each_field_of_a_job_has_an_option(cli_: Cli) -> None:
     said = cli_.run("enqueue", "--help").out
     assert [field.name for field in FIELDS if field.option and field.option not in said] == []
     before = cli_.ok("enqueue", "a").out.strip()
-    options = "--delay 2h --timeout 90 --unique k --unique-for 5 --retry-jitter 0.5 --track --if-failed run".split()
+    options = "--delay 2h --lease 90 --unique k --unique-for 5 --retry-jitter 0.5 --track --if-failed run".split()
     shown = cli_.ok("job", cli_.ok("enqueue", "a", *options, "--depends", before).out.strip(), "--json").document
     wanted = {"timeout": 90, "unique": "k", "unique_for": 5, "retry_jitter": 0.5, "track": True, "if_failed": "run"}
     assert wanted.items() <= shown.items() and shown["waits_for"] == [before]

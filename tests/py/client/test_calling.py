@@ -33,7 +33,7 @@ VALUES = st.none() | st.integers(-9, 9) | st.text(max_size=3) | st.lists(st.inte
 @given(
     function=st.sampled_from([plain, positional, spread, nothing]),
     args=st.lists(VALUES, max_size=4),
-    kwargs=st.dictionaries(st.sampled_from(["a", "b", "c", "d", "*"]), VALUES, max_size=3),
+    kwargs=st.dictionaries(st.sampled_from(["a", "b", "c", "d"]), VALUES, max_size=3),
 )
 def test_what_was_called_is_what_is_called(function: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
     """Either the call is refused, as Python refuses it, or the function gets the same arguments."""
@@ -42,7 +42,7 @@ def test_what_was_called_is_what_is_called(function: Any, args: list[Any], kwarg
         expected = function(*args, **kwargs)
     except TypeError:
         expected = TypeError
-    if expected is TypeError or "*" in kwargs:
+    if expected is TypeError:
         with pytest.raises(TypeError):
             signature.encode(tuple(args), kwargs)
         return

@@ -167,7 +167,7 @@ async def test_a_slot_moves_under_load_and_no_job_is_lost_or_runs_twice(
         loading = [asyncio.create_task(load(over)) for _ in range(4)]
         await asyncio.sleep(1)
         for partition in (0, 3):
-            moved = jq.partitions.namespaces[partition]
+            moved = jq.namespaces[partition]
             source = nodes.owner(moved)
             target = next(server for server in nodes.primaries if server is not source)
             await asyncio.to_thread(nodes.move, moved, target, 0.1)
@@ -194,8 +194,8 @@ async def test_the_other_partitions_go_on_while_a_node_is_away(nodes: RedisClust
     async def a(argument: str) -> None:
         ran.add(argument)
 
-    paused = nodes.owner(jq.partitions.namespaces[1])
-    here = [number for number, one in enumerate(jq.partitions.namespaces) if nodes.owner(one) is not paused]
+    paused = nodes.owner(jq.namespaces[1])
+    here = [number for number, one in enumerate(jq.namespaces) if nodes.owner(one) is not paused]
     async with working(nodes, name, {"a": a}):
         await eventually(lambda: _sleeps_everywhere(jq))
         await asyncio.to_thread(paused.do, "CLIENT", "PAUSE", 4000, "ALL")

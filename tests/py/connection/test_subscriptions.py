@@ -10,7 +10,6 @@ from collections.abc import AsyncGenerator, AsyncIterator
 import pytest
 from redis.asyncio import Redis
 
-from jqmaster.connection.endpoint import endpoint_of
 from jqmaster.connection.subscriptions import listened
 from jqmaster.engine.engine import connect
 from parts import eventually
@@ -28,7 +27,7 @@ async def redis(fresh_server: RedisServer) -> AsyncIterator[Redis]:
 
 @pytest.fixture
 async def messages(redis: Redis) -> AsyncIterator[AsyncGenerator[bytes | None]]:
-    async with contextlib.aclosing(listened(endpoint_of(redis), CHANNEL)) as messages:
+    async with contextlib.aclosing(listened(redis, CHANNEL)) as messages:
         assert await anext(messages) is None
         yield messages
 
@@ -59,7 +58,7 @@ async def test_a_lost_connection_is_a_gap_and_comes_back(redis: Redis, messages:
 
 
 async def test_silence_is_no_loss_and_has_the_listener_look(redis: Redis) -> None:
-    async with contextlib.aclosing(listened(endpoint_of(redis), CHANNEL, quiet_s=0.05)) as messages:
+    async with contextlib.aclosing(listened(redis, CHANNEL, quiet_s=0.05)) as messages:
         assert [await anext(messages) for _ in range(5)] == [None] * 5
         await say(redis, "one")
         assert await anext(messages) == b"one"
@@ -67,7 +66,7 @@ async def test_silence_is_no_loss_and_has_the_listener_look(redis: Redis) -> Non
 
 async def test_a_connection_that_fell_silent_is_left(fresh_server: RedisServer) -> None:
     async with Proxy(fresh_server) as proxy, connect(proxy.url) as redis, asyncio.timeout(20):
-        messages = listened(endpoint_of(redis), CHANNEL, quiet_s=0.1)
+        messages = listened(redis, CHANNEL, quiet_s=0.1)
         assert await anext(messages) is None
         proxy.silence()
         proxy.heal()
@@ -79,6 +78,6 @@ async def test_a_connection_that_fell_silent_is_left(fresh_server: RedisServer) 
 
 async def test_it_ends_in_time(redis: Redis) -> None:
     until = time.monotonic() + 0.5
-    heard = [message async for message in listened(endpoint_of(redis), CHANNEL, until)]
+    heard = [message async for message in listened(redis, CHANNEL, until)]
     assert heard and heard[0] is None
     assert until <= time.monotonic() < until + 5

@@ -89,7 +89,7 @@ async def test_pauses_grow_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> Non
     now = 1000.0
     monkeypatch.setattr(breakers.time, "monotonic", lambda: now)
     meters = Meters()
-    of = Breakers(100, meters, lambda: None)
+    of = Breakers(100, meters)
     await failed(of, FAILURES - 1)
     assert not of.without()
     pauses = []
@@ -104,7 +104,7 @@ async def test_pauses_grow_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> Non
 
 async def test_a_trial_is_one_job_and_what_was_under_way_before_decides_nothing() -> None:
     meters = Meters()
-    of = Breakers(100, meters, lambda: None)
+    of = Breakers(100, meters)
     for _ in range(20):
         of.take("w", "http://w")
     for _ in range(20):
@@ -122,7 +122,7 @@ async def test_who_is_gone_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None
     now = 1000.0
     monkeypatch.setattr(breakers.time, "monotonic", lambda: now)
     meters = Meters()
-    of = Breakers(100, meters, lambda: None)
+    of = Breakers(100, meters)
     await failed(of, FAILURES)
     assert meters.breakers == {"w"}
     now += 1 + breakers.FORGET_S + 1

@@ -15,7 +15,7 @@ import msgpack
 import pytest
 import redis
 
-from http_support import MSGPACK, Pokes, asgi
+from http_support import MSGPACK, asgi
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import load
@@ -79,7 +79,7 @@ class Called(RUN.Client):  # type: ignore[name-defined, misc]
         if namespace not in self.apps:
             engine = Engine(self.redis, namespace)
             waiting, ended = Waiting(engine), Ended(engine, self.redis)
-            master = Master(engine, waiting, ended, Pokes())  # type: ignore[arg-type]
+            master = Master(engine, waiting, ended)
             self.apps = {namespace: App(master)}
         headers = {"content-type": MSGPACK, "accept": MSGPACK}
         body = msgpack.packb([one.encode() if isinstance(one, str) else one for one in arguments])

@@ -16,8 +16,7 @@ from aiohttp import web
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import load
 from jqmaster.server import sender
-from jqmaster.server.dispatch import Dispatch
-from jqmaster.server.sender import retry_after_s
+from jqmaster.server.dispatch import Dispatch, retry_after_s
 from parts import (
     ACCEPTED,
     FINISHED,
@@ -99,13 +98,13 @@ async def test_an_answer_that_does_not_end_fails_the_job_and_takes_no_memory(
 ) -> None:
     async with worker(engine, answers(200, b"\xc6\xff\xff\xff\xff" + bytes(17 << 20))):
         document = await until(engine, await enqueue(engine, max_retry=0), "error")
-    assert document["message"] == f"the worker's answer is longer than {16 << 20} bytes"
+    assert document["message"] == "the worker's answer is longer than 16 MiB"
 
 
 async def test_400_fails_the_job_for_good(engine: Engine, dispatch: Dispatch) -> None:
     async with worker(engine, answers(400)):
         document = await until(engine, await enqueue(engine), "error")
-    assert document["message"] == "the worker refused job mail as bad (400)"
+    assert document["message"] == "the worker refused the job as bad (400)"
     assert document["retry_count"] == 1
 
 

@@ -15,8 +15,7 @@ from aiohttp import web
 
 from jqmaster import JQ
 from jqmaster.engine.engine import Engine, connect
-from jqmaster.server.embedded import EmbeddedRedis
-from jqmaster.server.server import ServeOptions, Server, StartError
+from jqmaster.server.server import ServeOptions, Server
 from parts import LONG_S, enqueue, eventually, hang, listening, until
 from processes import MasterProcess, Process
 from test_embedded import ends, folder, pid_of  # noqa: F401
@@ -90,13 +89,13 @@ async def test_the_stop_is_bounded_whatever_hangs(redis_url: str, namespace: str
                     assert refused.recv(12) == b"HTTP/1.1 413"
                     master.signal()
                     assert await asyncio.to_thread(master.ends) == 0
-                assert half.recv(12) == b"HTTP/1.1 503"
+                assert half.recv(12) == b"HTTP/1.1 408"
         assert "Traceback" not in master.text
 
 
 async def test_a_second_signal_stops_at_once(folder: Path) -> None:
     with MasterProcess("--data-dir", str(folder), "--stop-timeout", "600") as master:
-        pid = pid_of(EmbeddedRedis(folder))
+        pid = pid_of(folder)
         async with listening(hang) as stub:
             async with connect(master.redis_url) as redis:
                 await Engine(redis).register("hangs", "*", url=stub.url)
@@ -140,7 +139,7 @@ async def test_outcomes_are_taken_until_the_end(redis_url: str, namespace: str) 
 
 async def test_an_own_redis_stops_with_its_master_and_keeps_the_jobs(folder: Path) -> None:
     with MasterProcess("--data-dir", str(folder)) as master:
-        pid = pid_of(EmbeddedRedis(folder))
+        pid = pid_of(folder)
         job = await JQ(master.url).aenqueue("mail", {"to": "me"})
         master.signal()
         assert await asyncio.to_thread(master.ends) == 0
@@ -167,22 +166,3 @@ def test_a_redis_that_is_not_there_is_named() -> None:
     with Process("jqmaster.cli", "serve", "--redis", url, "--port", "0") as master:
         assert master.ends() == 4
         assert "127.0.0.1:1" in master.text and "secret" not in master.text and "Traceback" not in master.text
-
-
-async def test_a_unix_socket_is_served_and_removed(redis_url: str, namespace: str, folder: Path) -> None:
-    path = folder / "jq.sock"
-    stale = socket.socket(socket.AF_UNIX)
-    stale.bind(str(path))
-    stale.close()
-    options = ServeOptions(redis_url=redis_url, namespace=namespace, unix=str(path))
-    async with Server(options):
-        connector = aiohttp.UnixConnector(str(path))
-        async with (
-            aiohttp.ClientSession(connector=connector) as session,
-            session.get("http://jq/nowhere") as response,
-        ):
-            assert response.status == 404
-        with pytest.raises(StartError, match="another server"):
-            await Server(options).start()
-        assert path.exists()
-    assert not path.exists()

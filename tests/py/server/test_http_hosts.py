@@ -8,7 +8,6 @@ import requests
 
 from jqmaster.bundle.build import builtin
 from jqmaster.manifest.manifest import operations
-from jqmaster.server import logs
 from jqmaster.server.http.routes import find
 from jqmaster.server.origin import is_foreign
 from jqmaster.server.server import ServeOptions, Server
@@ -68,7 +67,7 @@ async def test_a_refusal_has_an_id_a_line_and_is_counted(
             headers = {**given, "x-request-id": "mine"}
             told = await asyncio.to_thread(requests.post, server.url + "/job", headers=headers, timeout=60)
             assert (told.status_code, told.headers["x-request-id"]) == (403, "mine")
-        lines = [one.msg for one in caplog.records if isinstance(one.msg, logs.Fields)]
+        lines = [vars(one) for one in caplog.records if one.name == "jqmaster.request"]
         assert [(line["id"], line["path"], line["status"]) for line in lines] == [("mine", "/job", 403)] * 2
         assert (
             server.master.meters.value("jq_http_request_seconds_count", method="POST", path="/job", status="403") == 2

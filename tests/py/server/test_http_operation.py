@@ -10,7 +10,7 @@ from typing import Any
 import msgpack
 import pytest
 
-from http_support import JSON, MSGPACK, Api, Pokes, api, asgi, hold_against_document, master  # noqa: F401
+from http_support import JSON, MSGPACK, Api, api, asgi, hold_against_document, master  # noqa: F401
 from jqmaster.bundle.build import builtin
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine, connect
@@ -181,7 +181,7 @@ async def lonely(fresh_server: RedisServer, namespace: str) -> Any:
         await install(client, namespace, builtin(), make_current=True)
         engine = Engine(client, namespace, recreate=True)
         waiting, ended = Waiting(engine), Ended(engine, client)
-        master = Master(engine, waiting, ended, Pokes())
+        master = Master(engine, waiting, ended)
         yield Api(App(master), master), fresh_server
         await waiting.stop()
         await ended.stop()

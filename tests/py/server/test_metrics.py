@@ -11,6 +11,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse
 
 from http_support import Api, Master, api, master  # noqa: F401
+from jqmaster.server.http import metrics
 from jqmaster.server.http.metrics import OTHERS
 
 GUIDE = Path(__file__).resolve().parents[3] / "docs" / "operating.md"
@@ -87,8 +88,10 @@ async def test_counters_count_what_happened_today(api: Api) -> None:
     assert 0 <= (figure("jq_job_run_seconds_sum", queue="mail") or 0) < 60
 
 
-async def test_of_many_queues_the_largest_are_shown_and_the_others_summed_up(api: Api) -> None:
-    api.master.metrics_queues = 2
+async def test_of_many_queues_the_largest_are_shown_and_the_others_summed_up(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metrics, "MOST_SHOWN", 2)
     for number in range(6):
         for _ in range(number + 1):
             await api.enqueue(f"q{number}")

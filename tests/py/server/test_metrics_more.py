@@ -23,9 +23,7 @@ async def test_constraints_show_their_use(api: Api) -> None:
     assert figure("jq_constraint_running", constraint="one") == 1
     assert figure("jq_constraint_limit", constraint="one") == 1
     assert figure("jq_constraint_held", constraint="one") == 2
-    assert figure("jq_constraint_keys", constraint="each") == 1
     assert figure("jq_constraint_held", constraint="each") == 0
-    assert figure("jq_constraint_full_keys", constraint="each") == 0
 
 
 async def test_workers_are_counted_by_state(api: Api) -> None:
@@ -83,7 +81,7 @@ async def test_deliveries_are_counted_by_what_came_of_them(engine: Engine) -> No
             await enqueue(engine, "busy")
             await eventually(lambda: came_to(dispatch, "busy"))
     assert came_to(dispatch, "success") == 1
-    assert dispatch.meters.value("jq_delivery_seconds_sum", outcome="success") > 0
+    assert dispatch.meters.value("jq_delivery_seconds_sum", to="worker", outcome="success") > 0
 
 
 async def test_alerts_and_running_attempts_are_there(api: Api) -> None:

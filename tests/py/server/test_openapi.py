@@ -11,7 +11,7 @@ import quick_yaml
 import yaml
 
 from http_support import JSON, MSGPACK, OPENAPI, document
-from jqmaster.server.http.about import document as served
+from jqmaster.server.http.handlers import document as served
 from jqmaster.server.http.routes import ROUTES
 
 METHODS = ("get", "post", "put", "patch", "delete")

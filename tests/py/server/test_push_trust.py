@@ -126,28 +126,27 @@ async def test_what_something_inside_answers_is_not_told(
     ],
 )  # fmt: skip
 def test_where_a_master_may_push(address: str, near: bool, anywhere: bool) -> None:
-    assert Egress().may("w.example", address) == near
-    assert Egress.of("*").may("w.example", address) == anywhere
-    assert Egress.of("w.example").may("W.example.", address) == anywhere
-    assert not Egress.of("other.example, 203.0.113.0/24").may("w.example", address)
-    assert not Egress(()).may("w.example", address)
+    assert Egress().may(address) == near
+    assert Egress.of("*").may(address) == anywhere
+    assert not Egress.of("203.0.113.0/24, 2001:db9::/32").may(address)
+    assert not Egress(()).may(address)
 
 
 def test_link_local_stays_barred_though_it_is_listed() -> None:
-    assert not Egress.of("169.254.169.254,169.254.0.0/16,fe80::/10").may("169.254.169.254", "169.254.169.254")
+    assert not Egress.of("169.254.169.254,169.254.0.0/16,fe80::/10").may("169.254.169.254")
 
 
 @pytest.mark.parametrize(
     ("options", "may"),
     [
-        ({}, True), ({"host": "localhost"}, True), ({"host": "::1"}, True), ({"unix": "/s"}, True),
+        ({}, True), ({"host": "localhost"}, True), ({"host": "::1"}, True),
         ({"host": "0.0.0.0"}, False), ({"host": "10.0.0.1"}, False), ({"host": "::"}, False),
         ({"host": "0.0.0.0", "push_to": Egress.of("10.0.0.0/8")}, True),
         ({"push_to": Egress.of("192.168.0.0/16")}, False),
     ],
 )  # fmt: skip
 def test_a_master_on_the_network_pushes_where_it_is_told(options: dict[str, Any], may: bool) -> None:
-    assert ServeOptions(**options).egress().may("w", "10.9.8.7") == may
+    assert ServeOptions(**options).egress().may("10.9.8.7") == may
 
 
 @pytest.mark.parametrize(
@@ -162,13 +161,6 @@ async def test_nobody_is_connected_to_who_may_not_be(engine: Engine, url: str) -
         events = (await engine.history(job))["events"]
     assert connections() == 0
     assert any("--push-to" in event.get("message", "") for event in events)
-
-
-async def test_a_name_that_is_listed_is_connected_to(engine: Engine) -> None:
-    async with listening(ACCEPTED) as stub, dispatching(engine, egress=Egress.of("localhost")):
-        await engine.register("named", "*", url=stub.url.replace("127.0.0.1", "localhost"))
-        await enqueue(engine)
-        await stub.delivered()
 
 
 async def test_a_name_that_leads_elsewhere_from_now_on_is_caught(

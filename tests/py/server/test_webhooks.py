@@ -37,6 +37,7 @@ async def carrying(engine: Engine, redis: Redis, **options: Any) -> AsyncIterato
     hooks.start()
     yield hooks
     waiting.drain()
+    await asyncio.sleep(0.01)  # as when a server stops
     await hooks.stop(1)
     await waiting.stop()
 
@@ -151,24 +152,14 @@ async def test_what_is_secret_in_an_address_is_in_no_log(
     assert "secret" not in caplog.text
 
 
-async def test_a_pause_that_is_asked_for_is_made_and_costs_no_retry(engine: Engine, redis: Redis) -> None:
-    async with listening(answers(503, retry_after="120")) as receiver, carrying(engine, redis):
+@pytest.mark.parametrize(("status", "then"), [(410, "error"), (429, "retrying"), (503, "retrying"), (307, "retrying")])
+async def test_what_a_receiver_answers_decides_whether_it_is_told_again(
+    engine: Engine, redis: Redis, status: int, then: str
+) -> None:
+    async with listening(answers(status, retry_after="120")) as receiver, carrying(engine, redis):
         await end(engine, notify=f"{receiver.url}/hook")
-        document = await eventually(lambda: _put_off(engine))
-    assert document["retry_count"] == 0
-    assert 110_000 < document["due_ms"] - document["started_ms"] <= 125_000
-    assert len(receiver.jobs) == 1
-
-
-async def _put_off(engine: Engine) -> dict[str, Any] | None:
-    found = await notifications(engine, "scheduled")
-    return found[0] if found and found[0]["attempt"] else None
-
-
-def test_who_asks_for_pauses_for_ever_comes_to_an_end() -> None:
-    assert webhooks.answer_of(410, None, 1).spec["should_retry"] is False  # type: ignore[index]
-    assert webhooks.answer_of(503, "1", webhooks.MOST_ATTEMPTS - 1).retry_after_s == 1
-    assert webhooks.answer_of(503, "1", webhooks.MOST_ATTEMPTS).outcome == "failure"
+        [notification] = await ended(engine, then)
+    assert notification["message"] == f"the receiver answered {status}"
 
 
 async def test_a_receiver_that_hangs_does_not_keep_others_waiting(

@@ -254,21 +254,11 @@ async def asgi(
     return Answer(start["status"], names, raw)
 
 
-class Pokes:
-    """A dispatch that only counts."""
-
-    def __init__(self) -> None:
-        self.count = self.under_way = 0
-
-    def poke(self) -> None:
-        self.count += 1
-
-
 @asynccontextmanager
 async def mastering(engine: Engine, **more: Any) -> AsyncIterator[Master]:
     """A master that dispatches nothing."""
     parts = Waiting(engine), Ended(engine, engine.redis)
-    yield Master(engine, *parts, Pokes(), **more)
+    yield Master(engine, *parts, **more)
     for part in parts:
         await part.stop()
 

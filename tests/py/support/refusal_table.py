@@ -229,7 +229,6 @@ BY_HAND: dict[str, dict[str, list[Any]]] = {
         "where.match.any[0].name": [{"where": {"match": {"any": [{"name": 5}]}}}],
     },
     "failures": {"cursor: group": [{"group": "g", "cursor": ""}]},
-    "tags": {"top: both": [{"top": 1, "cursor": ""}, {"top": 1, "count": 1}]},
     "stats": {field: [{"by": "day", field: 1}] for field in ("count",)} | {"cursor": [{"cursor": "x"}]},
     "forget": {"CONFLICT name": [{"name": "a"}]},
     "grant": {

@@ -85,7 +85,7 @@ def test_what_was_taken_is_remembered_for_as_long_as_it_could_come_again() -> No
     assert len(verifier._seen) <= 2 * signing.TOLERANCE_S / 20 + 1
 
 
-@pytest.mark.parametrize("text", ["", "whsec_", "x" * 38, "whsec_" + "A" * 28, f"{FIRST},{SECOND},{FIRST}", "whsec_é"])
+@pytest.mark.parametrize("text", ["", "whsec_", "x" * 38, "whsec_" + "A" * 28, "whsec_é"])
 def test_what_is_no_secret_is_refused_and_not_shown(text: str) -> None:
     with pytest.raises(ValueError) as refused:
         signing.secrets_of(text)

@@ -13,11 +13,11 @@ from jqmaster.engine.calling import contract_of
 from jqmaster.manifest.contract import ANYBODY as NO_ROLE
 from jqmaster.manifest.contract import ROLES, ROLES_OF, Operation
 from jqmaster.manifest.manifest import operations
-from jqmaster.server import session
+from jqmaster.server import session as sessions
 from jqmaster.server.http import within
 from jqmaster.server.http.calls import run
 from jqmaster.server.http.own import own
-from jqmaster.server.http_error import HttpError
+from jqmaster.server.http_error import HttpError, invalid
 from jqmaster.server.keyring import ANYBODY, Identity, Keyring
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request
@@ -53,101 +53,92 @@ def identify(master: Master, keyring: Keyring, request: Request) -> Identity:
     """Who sends this. Raises 401 where that cannot be told."""
     shown = request.headers.get(b"authorization")
     if shown is None:
-        who = master.proxies.find(request) or session.find(keyring, request.headers, master.session_idle_s)
-        if who is None:
-            raise _unknown("this master asks for a key: Authorization: Bearer jq_…")
-        return who
+        return _known(sessions.named(master.proxies, request) or sessions.find(keyring, request.headers))
     scheme, _, key = shown.decode("latin-1").partition(" ")
-    return known(keyring.find(key.strip()) if scheme.lower() == "bearer" else None)
+    return _known(keyring.find(key.strip()) if scheme.lower() == "bearer" else None)
 
 
-def known(who: Identity | None) -> Identity:
-    """Who has shown a key. Raises 401 where it is none that is good."""
+def _known(who: Identity | None) -> Identity:
     if who is None:
-        raise _unknown("the key is unknown, has expired or was revoked", b', error="invalid_token"')
+        why = "this master asks for a key: Authorization: Bearer jq_… There is none, or it is not good any more"
+        raise HttpError(401, "UNAUTHORIZED", why, more=((b"www-authenticate", b'Bearer realm="jq"'),))
     return who
-
-
-def _unknown(message: str, more: bytes = b"") -> HttpError:
-    return HttpError(401, "UNAUTHORIZED", message, more=((b"www-authenticate", b'Bearer realm="jq"' + more),))
 
 
 # -- handlers ---------------------------------------------------------------------------------------
 
 
-@own(
-    "create_key",
-    """Create a key of this API, which is told this once.
-@arg name name  whose it is; the trail has it
-@arg roles set<viewer|pusher|worker|operator|admin> 1..5
-@arg queues set<name>? 1..100  queues and patterns that it is bound to
-@arg ttl seconds? 1..1e10  when it expires
-@arg rate number? 0.001..1e6  requests a second, of each server; more are refused (429)
-@reply NewKey
-@errors INVALID field, FULL id
-@role admin
-@bound any
-@http POST /keys""",
-)
+@own
 async def create_key(master: Master, request: Request) -> Reply:
-    """`POST /keys`."""
+    """Create a key of this API, which is told this once.
+
+    @arg name name  whose it is; the trail has it
+    @arg roles set<viewer|pusher|worker|operator|admin> 1..5
+    @arg queues set<name>? 1..100  queues and patterns that it is bound to
+    @arg ttl seconds? 1..1e10  when it expires
+    @arg rate number? 0.001..1e6  requests a second, of each server; more are refused (429)
+    @reply NewKey
+    @errors INVALID field, FULL id
+    @role admin
+    @bound any
+    @http POST /keys
+    """
     new = secret.new()
     spec = map_with({**members(request.body), "id": new.id, "digest": new.digest})
     document = await run(master, request, contract_of("grant"), [spec])
     return Reply(200, packform.extend_map(document, {"key": packform.pack(new.text)}))
 
 
-@own(
-    "session",
+@own
+async def session(master: Master, request: Request) -> Reply:
     """Who this is, what they may, and of what server.
-@reply Session
-@errors UNAUTHORIZED
-@role anybody
-@http GET /session""",
-)
-async def who(master: Master, request: Request) -> Reply:
-    """`GET /session`: who asks, what they may, and of what master. Puts off the end of a session."""
+
+    @reply Session
+    @errors UNAUTHORIZED
+    @role anybody
+    @http GET /session
+    """
     keyring = master.keyring
     if keyring is None or not keyring.is_required:
         return Reply(200, await _told(master, ANYBODY, asks=False))
     identity = identify(master, keyring, request)
-    headers = []
-    logged_in = session.find(keyring, request.headers, master.session_idle_s)
-    if b"authorization" not in request.headers and logged_in == identity:
-        headers = [session.set_cookie(session.make(keyring, identity.key_id), request, master.proxies)]
-    return Reply(200, await _told(master, identity, asks=True, has_session=bool(headers)), headers=headers)
+    if b"authorization" in request.headers or sessions.find(keyring, request.headers) != identity:
+        return Reply(200, await _told(master, identity, asks=True))
+    return await _logged_in(master, keyring, identity, request)
 
 
-@own(
-    "log_in",
-    """Log in with a key, in a browser.
-@arg key text 1..200
-@reply Session
-@errors INVALID, UNAUTHORIZED
-@role anybody
-@http POST /session""",
-)
+@own
 async def log_in(master: Master, request: Request) -> Reply:
-    """`POST /session`: a session for who shows a key."""
+    """Log in with a key, in a browser.
+
+    @arg key text 1..200
+    @reply Session
+    @errors INVALID, UNAUTHORIZED
+    @role anybody
+    @http POST /session
+    """
     shown = unpacked(members(request.body).get("key", b""))
-    keyring = master.keyring
-    identity = known(keyring.find(shown) if keyring is not None and isinstance(shown, str) else None)
-    assert keyring is not None
-    cookie = session.set_cookie(session.make(keyring, identity.key_id), request, master.proxies)
-    return Reply(200, await _told(master, identity, asks=True, has_session=True), headers=[cookie])
+    if master.keyring is None or not isinstance(shown, str):
+        raise invalid("key", "expected a key, where keys are asked for")
+    return await _logged_in(master, master.keyring, _known(master.keyring.find(shown)), request)
 
 
-@own(
-    "log_out",
-    """Log out.
-@reply nothing
-@errors INTERNAL
-@role anybody
-@http DELETE /session""",
-)
+@own
 async def log_out(master: Master, request: Request) -> Reply:
-    """`DELETE /session`: the browser forgets it."""
-    return Reply(204, headers=[session.set_cookie("", request, master.proxies)])
+    """Log out.
+
+    @reply nothing
+    @errors INTERNAL
+    @role anybody
+    @http DELETE /session
+    """
+    return Reply(204, headers=[sessions.set_cookie(None, "", request, master.proxies)])
+
+
+async def _logged_in(master: Master, keyring: Keyring, identity: Identity, request: Request) -> Reply:
+    seal = keyring.seal_of(identity.key_id)
+    cookie = sessions.set_cookie(seal, identity.key_id, request, master.proxies)
+    return Reply(200, await _told(master, identity, asks=True, has_session=True), headers=[cookie])
 
 
 async def _told(master: Master, identity: Identity, *, asks: bool, has_session: bool = False) -> bytes:
@@ -161,6 +152,6 @@ async def _told(master: Master, identity: Identity, *, asks: bool, has_session: 
             for route in operation.routes
             if route.method == "GET" and not (operation.is_for(identity.roles) and within.may_ask(identity, operation))
         ],
-        "asks": asks, "session": has_session, "master": await master.about(),
+        "asks": asks, "session": has_session, "master": master.about(),
     }  # fmt: skip
     return packform.pack(document)

@@ -19,10 +19,10 @@ from jqmaster.server import logs, origin
 from jqmaster.server.http import routes, ui
 from jqmaster.server.http.access import admit, is_closed
 from jqmaster.server.http.calls import unless
-from jqmaster.server.http_error import HttpError, busy, draining
+from jqmaster.server.http_error import HttpError
 from jqmaster.server.keyring import ANYBODY
 from jqmaster.server.master import Master
-from jqmaster.server.message import Reply, Request
+from jqmaster.server.message import Reply, Request, reply_type
 
 # What the server and its applications give each other (ASGI 3.0).
 Scope = MutableMapping[str, Any]
@@ -52,11 +52,9 @@ class RequestBounds:
     body_s: float = 60.0
     bytes: int = 0
     coming: set[asyncio.Timeout] = field(default_factory=set)
-    is_stopping: bool = False
 
     def hurry(self, within_s: float) -> None:
         """The server stops: what is not here by then is refused."""
-        self.is_stopping = True
         self.body_s = within_s
         for limit in self.coming:
             limit.reschedule(asyncio.get_running_loop().time() + within_s)
@@ -83,7 +81,7 @@ class App:
         self.bounds = RequestBounds()
         self.longest = MAX_CONTENT_LENGTH
         self.pages: Callable[[Any, Receive, Send], Awaitable[None]] = ui.pages(root_path)
-        self._hosts = None if hosts is None else frozenset(hosts)
+        self.hosts = None if hosts is None else frozenset(hosts)
         self._root_path = root_path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -103,14 +101,6 @@ class App:
         finally:
             self.bounds.bytes -= exchange.counted
 
-    def refuse_foreign(self, request: Request, *, reads: bool) -> None:
-        """Raise 403 for what a page of another site makes a browser send, unless it changes nothing."""
-        if (name := origin.unknown_name(request.headers, self._hosts)) is not None:
-            why = f"this master does not answer to {name!a}: start it with --allowed-hosts for that"
-            raise HttpError(403, "FORBIDDEN", why)
-        if not reads and origin.is_foreign(request.headers):
-            raise HttpError(403, "FORBIDDEN", "cross-origin request refused")
-
 
 class _Exchange:
     """One request, and its answer, which is counted, logged, and has an id. `counted`: bytes of its body so far, beside
@@ -127,41 +117,50 @@ class _Exchange:
         self.counted = 0
 
     async def serve(self) -> None:
-        master, route, request, method = self._master, self._route, self._request, self._scope["method"]
+        request = self._request
+        self._kind = reply_type(
+            request.headers.get(b"accept"), request.headers.get(b"content-type"), routes.has_body(request.headers)
+        )
         try:
-            reads = route.reads if route is not None else method in ("GET", "HEAD", "OPTIONS")
-            self._app.refuse_foreign(request, reads=reads)
-            if route is None and method in ("GET", "HEAD") and ui.is_page(self._scope["path"]):
-                await self._app.pages(self._scope, self._receive, self._pass_on)
+            reply = await self._reply()
+        except HttpError as error:  # before the body was read
+            reply = routes.failure(error, self._kind)
+            if routes.has_body(request.headers):
+                await self._answer_and_close(reply)
                 return
-            if route is None:
-                raise routes.nowhere(method, self._scope["path"])
-            request.who = await admit(master, route.operation, route.path, request)
-            # Where keys are asked for, what anybody may send (a key to log in with) is small.
-            is_strange = is_closed(master) and request.who is ANYBODY
-            body = await self._read(min(self._app.longest, SMALL) if is_strange else self._app.longest)
-        except HttpError as error:
-            reply = routes.refusal(request, error)
-            await (self._answer_and_close if routes.has_body(self._scope["headers"]) else self._answer)(reply)
-            return
+        if reply is not None:
+            await self._answer(reply)
+
+    async def _reply(self) -> Reply | None:
+        """None where the client has left, or a page is the answer. Raises HttpError before the body is read."""
+        master, route, request, method = self._master, self._route, self._request, self._scope["method"]
+        reads = route.reads if route is not None else method in ("GET", "HEAD", "OPTIONS")
+        origin.check(request.headers, self._app.hosts, reads=reads)
+        if route is None and method in ("GET", "HEAD") and ui.is_page(self._scope["path"]):
+            await self._app.pages(self._scope, self._receive, self._pass_on)
+            return None
+        if route is None:
+            raise routes.nowhere(method, self._scope["path"])
+        request.who = await admit(master, route.operation, route.path, request)
+        # Where keys are asked for, what anybody may send (a key to log in with) is small.
+        is_strange = is_closed(master) and request.who is ANYBODY
+        body = await self._read(min(self._app.longest, SMALL) if is_strange else self._app.longest)
         if body is None:
-            return
+            return None
         request.body = body
         self._started = time.perf_counter()  # not how long a client took to send it
-        responding = routes.respond(master, route, request)
+        responding = routes.respond(master, route, request, self._kind)
         if route.may_wait and b"timeout" in (body if "/call" not in route.path else self._scope["query_string"]):
-            reply = await unless(self._receive(), responding)
-        else:
-            reply = await responding
-        if reply is not None:  # or the client has left
-            await self._answer(reply)
+            answer: Reply | None = await unless(self._receive(), responding)
+            return answer
+        return await responding
 
     # -- the body ---------------------------------------------------------------------------------
 
     async def _read(self, longest: int) -> bytes | None:
         """All of it; None when the client left before the end. Raises 408, 413 and 503."""
         headers = self._request.headers
-        if not routes.has_body(headers.items()):
+        if not routes.has_body(headers):
             return await self._read_chunks(longest)
         length = headers.get(b"content-length", b"")
         if length.isdigit() and int(length) > longest:
@@ -169,8 +168,6 @@ class _Exchange:
         try:
             return await self._bounds.within(self._bounds.body_s, self._read_chunks(longest))
         except TimeoutError:
-            if self._bounds.is_stopping:
-                raise draining() from None
             message = f"the request's body did not arrive within {self._bounds.body_s:g} s"
             raise HttpError(408, "TIMEOUT", message) from None
 
@@ -188,7 +185,7 @@ class _Exchange:
                     raise _too_large(longest)
                 if (more := size - SMALL - self.counted) > 0:
                     if self._bounds.bytes + more > self._bounds.most_bytes:
-                        raise busy("as many bytes of requests as it takes")
+                        raise HttpError(503, "BUSY", "this server has as many bytes of requests as it takes")
                     self._bounds.bytes += more
                     self.counted += more
             if not message.get("more_body", False):
@@ -212,7 +209,7 @@ class _Exchange:
             await self._begin(reply, (b"connection", b"close"))
             await self._send({**_END, "body": reply.body, "more_body": True})
             with contextlib.suppress(TimeoutError):
-                await self._bounds.within(0 if self._bounds.is_stopping else REST_S, asyncio.wait((rest,)))
+                await self._bounds.within(min(REST_S, self._bounds.body_s), asyncio.wait((rest,)))
             await self._send(_END)
         finally:
             rest.cancel()
@@ -237,13 +234,14 @@ class _Exchange:
         request_id = logs.request_id(request.headers.get(b"x-request-id"))
         if logs.request_log.isEnabledFor(logging.INFO):
             worker = request.headers.get(b"worker-id")
-            pairs = {
+            facts = {
                 "id": request_id.decode("ascii"), "method": scope["method"], "path": scope["path"], "status": status,
                 "ms": round(seconds * 1000, 3),
                 "worker": None if worker is None else worker.decode("utf-8", "replace"),
                 "key": request.who.key_id, "who": request.who.name if request.who.key_id else None,
             }  # fmt: skip
-            logs.request_log.info(logs.Fields(pairs))
+            # What may hold anything, such as a line of its own, is told by JSON alone.
+            logs.request_log.info("%(id)s %(method)s %(path)s %(status)d %(ms)g ms", facts, extra=facts)
         is_https = scope["scheme"] == "https" or request.headers.get(b"x-forwarded-proto") == b"https"
         return [(b"x-request-id", request_id), *((_ONLY_HTTPS,) if is_https else ())]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 from collections.abc import Awaitable, Mapping
 from typing import Any
 
@@ -19,16 +18,12 @@ from jqmaster.server.http import within
 from jqmaster.server.http_error import HttpError, draining, invalid
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request, seconds
-from jqmaster.server.reader import check, map_of
+from jqmaster.server.reader import check, map_of, map_with, members
 
 NOTHING: list[Any] = [-1]
 """A pick's reply that holds no job."""
 MOST_WAIT_S = 300
-_REGISTERED = re.compile(r"w[0-9a-f]{14}(?:[0-9a-f]{2})?")
 _ACTING = frozenset(one.name for one in operations().values() if any(each.type == "actor" for each in one.arguments))
-# What this server does something behind; whose spec says something to it.
-_FOLLOWED = frozenset(("worker", "grant", "revoke"))
-_READ = _ACTING | {one.name for one in operations().values() if one.restricted or one.room == "worker"}
 
 
 async def run(
@@ -37,13 +32,15 @@ async def run(
     """Run an operation with the script's own arguments. `wait_s`: how long a pick may wait for a job. Raises JQError,
     403, and 503 for what a server that stops does not begin."""
     name = operation.name
-    spec = map_of(arguments[0]) if arguments and name in _READ else {}
+    spec: dict[str, Any] = {}
+    if operation.positions[:1] == ("spec",) or (operation.positions[:1] == ("[spec]",) and len(arguments) % 2):
+        spec = map_of(arguments[0]) if arguments else {}
     for restricted in operation.restricted.keys() & spec.keys():
         if needed := operation.lacking(request.who.roles, (restricted,)):
             why = f"{name} with {restricted} needs a key with the role {' or '.join(needed)}"
             raise HttpError(403, "FORBIDDEN", why, restricted)
     if said := _said(request, name, spec):
-        arguments[0] = packform.raw_map(packform.members(arguments[0]) | said)
+        arguments[0] = map_with({**members(arguments[0]), **said})
     if request.who.queues is not None:
         await within.check(master.engine, request.who, operation, arguments)
     match name:
@@ -55,21 +52,20 @@ async def run(
             reply = await _finish(master, arguments, spec)
         case _:
             reply = await master.engine.raw(name, *arguments)
-    if operation.room == "any" or (operation.room == "worker" and _REGISTERED.fullmatch(spec["worker"])):
-        master.dispatch.poke()
-    if name in _FOLLOWED:
-        await _follow(master, name, spec)
+    if name == "worker":
+        # Of one that was quiet long polls got nothing, and nobody knows that they wait.
+        master.waiting.look_again(spec["worker"])
+    elif name in ("grant", "revoke") and master.keyring is not None:
+        with contextlib.suppress(JQError):  # it is looked again, and what was asked for is done
+            await master.keyring.look()
     return within.leave_out(request.who, operation, reply)
 
 
-def _said(request: Request, name: str, spec: Mapping[str, Any]) -> dict[str, bytes]:
-    """What no client says itself: who does it, and with which key a worker is registered. Of a spec that cannot be
-    read the script says what is wrong."""
-    if not spec:
-        return {}
-    if name == "register" and request.who.key_id and spec.get("announce") is not True:
-        return {"key": packform.pack(request.who.key_id)}
-    return {"actor": packform.pack(request.who.name)} if name in _ACTING else {}
+def _said(request: Request, name: str, spec: Mapping[str, Any]) -> dict[str, str]:
+    """What no client says itself: who does it, and with which key a worker is registered."""
+    if name == "register" and spec and request.who.key_id and spec.get("announce") is not True:
+        return {"key": request.who.key_id}
+    return {"actor": request.who.name} if spec and name in _ACTING else {}
 
 
 def refuse_draining(master: Master) -> None:
@@ -121,17 +117,6 @@ async def _finish(master: Master, arguments: list[bytes], spec: Mapping[str, Any
         raise draining()
     without = packform.pack({"worker": spec["worker"]})
     return [*await master.engine.raw("finish", without, *arguments[1:]), *NOTHING]
-
-
-async def _follow(master: Master, operation: str, spec: Mapping[str, Any]) -> None:
-    """What this server does behind some operations."""
-    match operation:
-        case "worker":
-            # Of one that was quiet long polls got nothing, and nobody knows that they wait.
-            master.waiting.look_again(spec["worker"])
-        case "grant" | "revoke" if master.keyring is not None:
-            with contextlib.suppress(JQError):  # it is looked again, and what was asked for is done
-                await master.keyring.look()
 
 
 class Call:

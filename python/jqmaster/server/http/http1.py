@@ -20,8 +20,8 @@ MOST_HEAD_BYTES = 16 * 1024
 BACKLOG = 1024
 
 
-def config(listening: int) -> hypercorn.config.Config:
-    """Hypercorn's settings for who listens at an open file."""
+def config(listening: int, tls_files: tuple[str, str] | None = None) -> hypercorn.config.Config:
+    """Hypercorn's settings for who listens at an open file. `tls_files`: a certificate's and its key's."""
     hypercorn.protocol.H11Protocol = _Http1  # type: ignore[attr-defined, assignment] # where each connection looks it up
     config = hypercorn.config.Config()
     config.bind = [f"fd://{listening}"]
@@ -31,6 +31,9 @@ def config(listening: int) -> hypercorn.config.Config:
     config.backlog = BACKLOG
     config.loglevel = "WARNING"
     config.include_server_header = False
+    if tls_files:
+        config.certfile, config.keyfile = tls_files
+        config.alpn_protocols = ["http/1.1"]
     return config
 
 

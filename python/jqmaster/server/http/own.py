@@ -1,7 +1,9 @@
-"""Requests behind which no script stands: each is declared beside its handler, in the words of a script's head."""
+"""Requests behind which no script stands: each is declared by its handler's docstring, in the words of a script's
+head."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
@@ -20,6 +22,7 @@ class Own(NamedTuple):
     handler: Handler
 
 
-def own(name: str, head: str) -> Callable[[Handler], Own]:
-    """Have a handler answer what ``head`` says."""
-    return lambda handler: Own(heads.read(name, head + "\n@argv nothing\n@flags read"), handler)
+def own(handler: Handler) -> Own:
+    """Have a handler answer what it says, called as it is."""
+    head = f"{inspect.getdoc(handler)}\n@argv nothing\n@flags read"
+    return Own(heads.read(handler.__name__, head), handler)

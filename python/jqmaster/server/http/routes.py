@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Iterator
-from urllib.parse import quote, unquote_to_bytes
+from collections.abc import Iterator, Mapping
+from urllib.parse import unquote_to_bytes
 
 from jqmaster.engine import packform
 from jqmaster.engine.packform import MSGPACK
@@ -14,13 +14,13 @@ from jqmaster.manifest import contract
 from jqmaster.manifest.contract import Operation
 from jqmaster.manifest.manifest import operations
 from jqmaster.server import jsonform
-from jqmaster.server.http import about, access, following, metrics
+from jqmaster.server.http import access, handlers, metrics
 from jqmaster.server.http.calls import Call
 from jqmaster.server.http.own import Handler
 from jqmaster.server.http.translate import Translation, no_such_job
-from jqmaster.server.http_error import HttpError, from_engine, internal, invalid
+from jqmaster.server.http_error import HttpError, from_engine, invalid
 from jqmaster.server.master import Master
-from jqmaster.server.message import JSON, Reply, Request, media_type, read_query, reply_type
+from jqmaster.server.message import JSON, Reply, Request, media_type, read_query
 
 # The first read begins a result's time; of a job that is waited for more is published.
 _WRITING = ("result", "poll_job")
@@ -29,9 +29,8 @@ _FOR_BROWSERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"
 logger = logging.getLogger("jqmaster.http")
 
 OWN = (
-    access.who, access.log_in, access.log_out, access.create_key, following.enqueue_one, following.get_job,
-    following.poll_job, about.alive, about.health, about.openapi, about.worker_openapi,
-    metrics.metrics,
+    access.session, access.log_in, access.log_out, access.create_key, handlers.enqueue_one, handlers.job,
+    handlers.poll_job, handlers.alive, handlers.health, handlers.openapi, handlers.worker_openapi, metrics.metrics,
 )  # fmt: skip
 """Requests that are more than one call of a script, or none."""
 
@@ -80,11 +79,6 @@ _METHODS = sorted({"HEAD", *(route.method for route in ROUTES)})
 _DOTS = re.compile(r"~*\.\.?")
 
 
-def segment(name: str) -> str:
-    """A name as it stands in a path: `a/b` is `a%2Fb`, `..` is `~..`, `~.` is `~~.`."""
-    return quote(f"~{name}" if _DOTS.fullmatch(name) else name, safe="")
-
-
 def name_of(text: str) -> str:
     """The name that a segment, percent-decoded already, stands for."""
     return text[1:] if text.startswith("~") and _DOTS.fullmatch(text) else text
@@ -110,13 +104,12 @@ def nowhere(method: str, path: str) -> HttpError:
     return HttpError(404, "NOTFOUND", "no such path; GET /openapi.yaml lists what there is")
 
 
-async def respond(master: Master, route: Route, request: Request) -> Reply:
-    """Answer a request of somebody who may ask for what it asks for. Raises nothing but cancellation."""
-    accept, of_body = request.headers.get(b"accept"), request.headers.get(b"content-type")
-    content_type = reply_type(accept, of_body, bool(request.body))
+async def respond(master: Master, route: Route, request: Request, kind: str) -> Reply:
+    """Answer a request of somebody who may ask for what it asks for, in this content type. Raises nothing but
+    cancellation."""
     try:
         if route.takes_body and request.body:
-            sent = media_type(of_body)
+            sent = media_type(request.headers.get(b"content-type"))
             if sent is None:
                 why = f"content-type: expected {MSGPACK} or {JSON} (UTF-8)"
                 raise HttpError(415, "UNSUPPORTED", why, "content-type")
@@ -124,24 +117,23 @@ async def respond(master: Master, route: Route, request: Request) -> Reply:
                 request.body = jsonform.to_msgpack(request.body)
         if query := request.scope["query_string"]:
             request.query = read_query(query, route.query)
-        if request.params:
-            request.params = {name: _decoded(name, value) for name, value in request.params.items()}
-        try:
-            if request.who.queues is not None and not route.is_free:
-                raise HttpError(403, "FORBIDDEN", "this key is bound to queues: this concerns all of them")
-            reply = await route.handler(master, request)
-        except JQError as error:
-            if route.path.startswith("/job/{id}") and error.code == "INVALID" and error.path in ("id", "ids[0]"):
-                raise no_such_job(request.params["id"]) from None  # what is no id is of no job
-            raise from_engine(error, request.rename(error.path) if error.path else None) from error
-        return on_wire(reply, content_type)
+        request.params = {name: _decoded(name, value) for name, value in request.params.items()}
+        if request.who.queues is not None and not route.is_free:
+            raise HttpError(403, "FORBIDDEN", "this key is bound to queues: this concerns all of them")
+        return on_wire(await route.handler(master, request), kind)
     except HttpError as error:
-        if error.status >= 500:
-            logger.warning("%s %s: %s", route.method, route.path, error.__cause__ or error.message)
-        return failure(error, content_type)
+        refused = error
+    except JQError as error:
+        if route.path.startswith("/job/{id}") and error.code == "INVALID" and error.path in ("id", "ids[0]"):
+            refused = no_such_job(request.params["id"])  # what is no id is of no job
+        else:
+            refused = from_engine(error, request.rename(error.path) if error.path else None)
     except Exception:
         logger.exception("%s %s failed", route.method, route.path)
-        return failure(internal(), content_type)
+        refused = HttpError(500, "INTERNAL", "a fault of this server; its log has the details")
+    if refused.status == 503:
+        logger.warning("%s %s: %s", route.method, route.path, refused.message)
+    return failure(refused, kind)
 
 
 def _decoded(name: str, value: str) -> str:
@@ -170,12 +162,6 @@ def failure(error: HttpError, content_type: str) -> Reply:
     return on_wire(Reply(error.status, packform.pack(error.body()), headers=error.headers()), content_type)
 
 
-def refusal(request: Request, error: HttpError) -> Reply:
-    """The answer for an error met before the request was read."""
-    has_more = has_body(request.scope["headers"])
-    return failure(error, reply_type(request.headers.get(b"accept"), request.headers.get(b"content-type"), has_more))
-
-
-def has_body(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+def has_body(headers: Mapping[bytes, bytes]) -> bool:
     """Whether something is to come behind a request's head."""
-    return any(name == b"transfer-encoding" or (name == b"content-length" and value != b"0") for name, value in headers)
+    return b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"

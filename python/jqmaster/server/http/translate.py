@@ -127,35 +127,35 @@ def value_of(argument: Argument, text: str | list[str]) -> Any:
 def answer(declared: contract.Reply, reply: Any) -> Reply:
     """The answer that a script's reply is."""
     of = declared.of
-    if own := _OWN.get(of.name):
-        return Reply(200, own(reply))
+    if of.name == "result":
+        return Reply(200, _result(reply))
     if of.name == "nothing":
         return Reply(204)
-    if of.name == "states":
-        return Reply(200, packform.pack({declared.name: _text(reply)}))
-    if of.kind in ("list", "page"):
+    if own := _OWN.get(of.name):
+        shown = own(reply)
+    elif of.name == "states":
+        shown = {declared.name: _text(reply)}
+    elif of.kind in ("list", "page"):
         assert of.of is not None
         cursor, *entries = reply if of.kind == "page" else (None, *reply)
         looked = {}
         if of.of.kind == "document" and entries and isinstance(entries[0], int):
-            looked["looked"] = packform.pack(entries.pop(0))
-        inner = of.of
-        body = {declared.name: packform.raw_array([_packed(inner, entry) for entry in entries])}
-        if cursor is not None:
-            body["cursor"] = packform.pack(cursor.decode())
-        return Reply(200, packform.raw_map({**body, **looked}))
-    return Reply(200, _packed(of, reply))
+            looked = {"looked": entries.pop(0)}
+        page = {} if cursor is None else {"cursor": cursor.decode()}
+        shown = {declared.name: [_shown(of.of, entry) for entry in entries], **page, **looked}
+    else:
+        shown = _shown(of, reply)
+    return Reply(200, msgspec.msgpack.encode(shown))
 
 
-def _packed(of: Type, value: Any) -> bytes:
-    """A reply, or an entry of a list, as MessagePack. Documents are packed already."""
+def _shown(of: Type, value: Any) -> Any:
+    """A reply, or an entry of a list. Documents are packed already."""
     if of.kind == "document":
-        packed: bytes = NIL if value is None else value
-        return packed
+        return None if value is None else Raw(value)
     if of.kind != "members":
-        return packform.pack(bool(value) if of.name == "flag" else _text(value))
+        return bool(value) if of.name == "flag" else _text(value)
     values = value if len(of.members) > 1 else [value]
-    return packform.raw_map({name: _packed(inner, one) for (name, inner), one in zip(of.members, values, strict=True)})
+    return {name: _shown(inner, one) for (name, inner), one in zip(of.members, values, strict=True)}
 
 
 def _text(value: Any) -> Any:
@@ -165,25 +165,23 @@ def _text(value: Any) -> Any:
     return value.decode() if isinstance(value, bytes) else value
 
 
-def _enqueued(reply: list[Any]) -> bytes:
-    return packform.pack({"job_ids": _text(reply[::2]), "created": [bool(one) for one in reply[1::2]]})
+def _enqueued(reply: list[Any]) -> dict[str, Any]:
+    return {"job_ids": _text(reply[::2]), "created": [bool(one) for one in reply[1::2]]}
 
 
-def _picked(reply: list[Any]) -> bytes:
+def _picked(reply: list[Any]) -> dict[str, Any]:
     """Each job's document with its argument, unread."""
-    jobs = [packform.extend_map(document, {"argument": argument}) for document, argument in pairs(reply[1:])]
-    return packform.raw_map({"jobs": packform.raw_array(jobs), "next_ms": packform.pack(reply[0])})
+    jobs = [Raw(packform.extend_map(document, {"argument": argument})) for document, argument in pairs(reply[1:])]
+    return {"jobs": jobs, "next_ms": reply[0]}
 
 
-def _finished(reply: list[Any]) -> bytes:
+def _finished(reply: list[Any]) -> dict[str, Any]:
     """For each outcome its state, and the ids of jobs that followed; what was picked behind them begins with a
     number."""
     count = next((at for at, one in enumerate(reply) if isinstance(one, int)), len(reply))
     answers = [one if isinstance(one, list) else [one] for one in reply[:count]]
-    body = packform.pack(
-        {"states": [_text(one[0]) for one in answers], "job_ids": [_text(one[1::2]) for one in answers]}
-    )
-    return packform.extend_map(body, packform.members(_picked(reply[count:]))) if count < len(reply) else body
+    body = {"states": [_text(one[0]) for one in answers], "job_ids": [_text(one[1::2]) for one in answers]}
+    return body | (_picked(reply[count:]) if count < len(reply) else {})
 
 
 def _result(reply: list[bytes]) -> bytes:
@@ -194,8 +192,8 @@ def _result(reply: list[bytes]) -> bytes:
     return result[0]
 
 
-_OWN: Mapping[str, Callable[[Any], bytes]] = {
-    "enqueued": _enqueued, "picked": _picked, "finished": _finished, "result": _result,
+_OWN: Mapping[str, Callable[[list[Any]], dict[str, Any]]] = {
+    "enqueued": _enqueued, "picked": _picked, "finished": _finished,
 }  # fmt: skip
 
 

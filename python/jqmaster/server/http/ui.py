@@ -6,10 +6,9 @@ from __future__ import annotations
 import gzip
 import hashlib
 import re
-from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib import resources
-from typing import Any
+from pathlib import Path
+from typing import NamedTuple
 
 from quart import Quart, request
 from quart import Response as QuartResponse
@@ -30,7 +29,7 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "vary": "accept-encoding, x-forwarded-prefix",
 }
-# The page names the files of its version: it is asked for again each time, and answered with 304.
+# The page names the files of its version, so it is asked for again each time.
 _PAGE = {"cache-control": "no-cache"}
 _KEPT = {"cache-control": "public, max-age=31536000, immutable"}
 _TYPES = {
@@ -38,22 +37,19 @@ _TYPES = {
     "js": "text/javascript; charset=utf-8",
     "css": "text/css; charset=utf-8",
 }
-_STATIC = "static"
 _DIGEST = re.compile(r"[0-9a-f]{20}")
 _PREFIX = re.compile(r"(/[\w.~-]+)+")
+
+
+class _File(NamedTuple):
+    body: bytes
+    packed: bytes
+    content_type: str
 
 
 def is_page(path: str) -> bool:
     """Whether it is one of the UI's, and none of the API."""
     return path in ("/", "/ui") or path.startswith("/ui/")
-
-
-@dataclass(frozen=True, slots=True)
-class _File:
-    body: bytes
-    packed: bytes
-    etag: str
-    content_type: str
 
 
 def pages(root_path: str = "") -> Quart:
@@ -68,48 +64,39 @@ def pages(root_path: str = "") -> Quart:
         said = request.headers.get("x-forwarded-prefix", "").rstrip("/")
         return said if _PREFIX.fullmatch(said) else root_path
 
+    @app.get("/")
+    @app.get("/ui")
     async def to_ui() -> QuartResponse:
         headers = {"location": f"{prefix()}/ui/", "vary": "x-forwarded-prefix"}
         return QuartResponse(b"", status=302, headers=headers)
 
+    @app.get("/ui/")
+    @app.get("/ui/<path:rest>")
     async def page(rest: str = "") -> QuartResponse:
         folder, _, name = rest.partition("/")
-        if folder == digest():
-            return _sent(files().get(f"{_STATIC}/{name}"), _KEPT)
-        if _DIGEST.fullmatch(folder):
-            raise NotFound  # of another version
-        return _sent(_index(prefix()), _PAGE)
+        if not _DIGEST.fullmatch(folder):
+            return _sent(_index(prefix()), _PAGE)
+        path = f"static/{name}"
+        if folder != digest() or path not in files():
+            raise NotFound  # or it is of another version
+        return _sent(files()[path], _KEPT)
 
-    for path, view in (("/", to_ui), ("/ui", to_ui), ("/ui/", page), ("/ui/<path:rest>", page)):
-        app.add_url_rule(path, endpoint=f"ui {path}", view_func=view, methods=["GET"], provide_automatic_options=False)
     return app
 
 
 @cache
 def files() -> dict[str, _File]:
     """All files by their path below `ui/`."""
-    by_path: dict[str, _File] = {}
-
-    def walk(folder: Any, prefix: str) -> None:
-        for entry in folder.iterdir():
-            name = f"{prefix}{entry.name}"
-            if entry.is_dir():
-                walk(entry, f"{name}/")
-            elif (kind := entry.name.rpartition(".")[2]) in _TYPES:
-                by_path[name] = _file(entry.read_bytes(), kind)
-
-    walk(resources.files("jqmaster") / "ui", "")
-    return by_path
+    folder = Path(__file__).parents[2] / "ui"
+    paths = (path for path in folder.rglob("*") if path.suffix[1:] in _TYPES)
+    return {path.relative_to(folder).as_posix(): _file(path.read_bytes(), path.suffix[1:]) for path in paths}
 
 
 @cache
 def digest() -> str:
     """Of all files, by name and content."""
-    return _digest(b"".join(f"{name} {file.etag}\n".encode() for name, file in sorted(files().items())))
-
-
-def _digest(body: bytes) -> str:
-    return hashlib.sha256(body).hexdigest()[:20]
+    parts = (f"{name} {len(file.body)}\n".encode() + file.body for name, file in sorted(files().items()))
+    return hashlib.sha256(b"".join(parts)).hexdigest()[:20]
 
 
 @lru_cache(maxsize=16)
@@ -120,17 +107,12 @@ def _index(prefix: str) -> _File:
 
 
 def _file(body: bytes, kind: str) -> _File:
-    return _File(body, gzip.compress(body, 9, mtime=0), _digest(body), _TYPES[kind])
+    return _File(body, gzip.compress(body, 9, mtime=0), _TYPES[kind])
 
 
-def _sent(file: _File | None, kept: dict[str, str]) -> QuartResponse:
-    if file is None:
-        raise NotFound
-    headers = {**HEADERS, **kept, "etag": f'"{file.etag}"'}
-    if file.etag in request.headers.get("if-none-match", ""):
-        return QuartResponse(b"", status=304, headers=headers)
-    body = file.body
-    if "gzip" in request.headers.get("accept-encoding", ""):
-        body = file.packed
+def _sent(file: _File, kept: dict[str, str]) -> QuartResponse:
+    headers = HEADERS | kept
+    is_packed = "gzip" in request.headers.get("accept-encoding", "")
+    if is_packed:
         headers["content-encoding"] = "gzip"
-    return QuartResponse(body, headers=headers, content_type=file.content_type)
+    return QuartResponse(file.packed if is_packed else file.body, headers=headers, content_type=file.content_type)

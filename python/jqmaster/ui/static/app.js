@@ -115,11 +115,11 @@ async function isKnown() {
   }
 }
 
-function showSystem({ environment, color, namespace, redis, redis_version, version }) {
+function showSystem({ environment, color, namespace, redis, version }) {
   if (environment) document.documentElement.dataset.environment = color;
   const facts = [
     ['Namespace', namespace],
-    ['Redis', redis_version ? `${redis}, version ${redis_version}` : `${redis}, version unknown: it does not answer`],
+    ['Redis', redis],
     ['JQ', `version ${version}`],
   ];
   const more = () =>
@@ -127,7 +127,7 @@ function showSystem({ environment, color, namespace, redis, redis_version, versi
       environment || 'This system',
       html`<dl class="facts">${facts.map(([name, text]) => html`<dt>${name}</dt><dd>${text}</dd>`)}</dl>`,
     );
-  const texts = [namespace, `Redis ${redis_version ?? ''} ${redis}`, `JQ ${version}`];
+  const texts = [namespace, `Redis ${redis}`, `JQ ${version}`];
   render(
     html`${environment ? html`<b class="environment">${environment}</b>` : null}
       <button type="button" class="quiet facts-of" title=${texts.join('\n')} onClick=${more}

@@ -10,7 +10,6 @@ import {
   FilterBar,
   Head,
   Loaded,
-  linked,
   Meter,
   none,
   onHold,
@@ -18,7 +17,6 @@ import {
   Section,
   Table,
   toLimit,
-  toQueue,
   Until,
   usePageOf,
   usePages,
@@ -296,11 +294,6 @@ export function Limit({ params: { id } }) {
     <${Loaded} of=${state}>${() => html`
       <div class="grid">
         <${Section} title="What it says"><${Facts} pairs=${factsOf(limit)} /><//>
-        <${Section} title="Queues it holds jobs of">${
-          limit.queues.length
-            ? html`<${Facts} pairs=${limit.queues.map(([name, held]) => [linked([name], toQueue), `${count(held)} held`])} />`
-            : html`<p class="muted">None: nothing is held.</p>`
-        }<//>
         <${Section} title="Which jobs"><${Tree} value=${limit.match} label="Matcher" /><//>
       </div>
       <h2>Keys in use</h2>

@@ -13,7 +13,7 @@ function completed(load) {
 }
 
 export const queues = completed(async () => (await all('/queues')).found.map((queue) => queue.name));
-export const tags = completed(async () => (await api.get('/tags', { top: 500 })).tags.map((one) => one.tag));
+export const tags = completed(async () => (await api.get('/tags', { count: 500 })).tags.map((one) => one.tag));
 export const groups = completed(async () => (await all('/failures')).found.map((one) => one.group));
 export const names = completed(async () => {
   const from = Date.now() - 8 * 86400000;

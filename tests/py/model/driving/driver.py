@@ -255,6 +255,10 @@ class Driver(Labels, Checks):
         """The ids of the jobs whose a unique key is."""
         return (self.redis.send("GET", f"{self.namespace}:unique:{unique}") or b"").decode().split()
 
+    def respite_ms(self):
+        """When something was found to be long over."""
+        return int(self.redis.send("GET", f"{self.namespace}:respite") or -15_000)
+
     def is_asleep(self, who, channel):
         return self.redis.send("ZSCORE", f"{self.namespace}:asleep:{channel}", who) is not None
 

@@ -205,7 +205,7 @@ class Generator(ConstraintGenerator, MoreGenerator, PlainGenerator):
     def pick_spec(self):
         fields = {"queues": self.entries()} | self.some_of({
             "count": (0.7, (1, 2, 3, 5, 5, 40, 300 if self.is_crowded else 2)),
-            "order": (0.4, ("priority", "ordered", "round_robin")),
+            "order": (0.4, ("priority", "ordered")),
         })  # fmt: skip
         if self.chance(0.15):
             fields["without"] = self.rng.sample(NAMES, self.rng.choice((1, 2, 4)))

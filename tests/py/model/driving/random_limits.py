@@ -21,7 +21,7 @@ ARGUMENTS = [
 IDS = ["k1", "k2", "k3", "a*é b"]
 PATHS = ["argument.c", "argument.c", "argument.c", "argument.n", "argument.to.k.0", "name", "queue",
          "priority", "argument.0.c", "argument.c.k"]  # fmt: skip
-SCALARS = [1, 1.0, 2, "x", "y", b"x", (5, b"ext"), 2**63, 2**53 + 1, None, True, LONG]
+SCALARS = [1, 1.0, 2, "x", "y", 2**53 - 1, True, LONG]
 CONDITIONS = {
     "name": ["*", "*", "mail.*", ["a", "mail.*"], {"glob": "*a*"}, {"ne": "a"}, {"ge": "b"}],
     "queue": ["*", "a", ["b", "mail.*"], {"ne": "mail.jp"}, {"in": ["a", "b"]}],
@@ -29,7 +29,7 @@ CONDITIONS = {
     "tags": ["t1", ["t1", "t2"], {"ne": "t1"}, {"exists": False}, {"exists": True},
              {"glob": "t*", "ne": "t2"}],
     "argument": [{"exists": True}, "text", 5, {"ne": 5}],
-    "argument.c": [*SCALARS, ["x", 1], ["y", b"x"], {"exists": True}, {"exists": False}, {"ne": 1}, {"lt": 2},
+    "argument.c": [*SCALARS, ["x", 1], ["y", "z"], {"exists": True}, {"exists": False}, {"ne": 1}, {"lt": 2},
                    {"gt": 0, "le": 2}, {"ge": "a"}, {"glob": "*o*g*"}, {"lt": "y", "glob": "*"}],
     "argument.n": [{"lt": 3}, {"exists": True}, {"ge": 0.5}],
     "argument.to.k.1": [2, "y", {"exists": False}],

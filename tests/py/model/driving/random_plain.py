@@ -23,7 +23,7 @@ VALUES = {
 }  # fmt: skip
 # Where arguments exclude each other: the first of one of these, perhaps with others of it.
 WAYS = {
-    "retry": ("ids queue", "where count queue"), "discard": ("ids", "where count"), "tags": ("top", "count"),
+    "retry": ("ids queue", "where count queue"), "discard": ("ids", "where count"), "tags": ("count",),
     "constraints": ("ids", "count"), "queues": ("names", "count"),
     "schedules": ("ids next runs", "count next runs"), "jobs": ("where newest brief count",),
     "stats": ("by queue name from_ms to_ms series brief",),
@@ -33,7 +33,7 @@ WAYS = {
 FITTING = {
     "retry": ("error", "cancelled", "skipped", "retrying"), "discard": ("error", "cancelled", "done", "queued"),
     "kick": ("running",), "history": ("running", "done", "error", "retrying"), "result": ("done",),
-    "explain": ("queued", "scheduled", "retrying"), "track": ("queued", "running", "scheduled"),
+    "explain": ("queued", "scheduled", "retrying"),
     "get": ("running", "done", "error"), "watch": ("queued", "running"),
 }  # fmt: skip
 

@@ -9,7 +9,7 @@ An operation is a method of its name, of a listing `list_<name>`, in whichever p
 reply and the call's arguments, says whether a user who had read the protocol would accept it (`Mismatch` where not,
 `Refused` where the call is to be refused: else the driver sees to it that it was not), and then does the same to its
 own jobs. Where the protocol leaves a choice
-to the engine (ids, jitter, the turn of `round_robin`, when an old record goes) the model looks at the `engine`, checks
+to the engine (ids, jitter, when an old record goes) the model looks at the `engine`, checks
 that the choice is one of those allowed, and follows. A decision about what the page leaves open is written into the
 page, and then followed here.
 """

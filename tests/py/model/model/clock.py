@@ -3,21 +3,52 @@
 from model.common import DEAR, SOME_TEXT, SWEEP, WAITING, expect, ms
 from model.part import Part
 
+LATE_MS, RESPITE_MS = 2000, 15_000
+
 
 class Clock(Part):
     def __init__(self, model):
         super().__init__(model)
+        self.found_ms = -RESPITE_MS  # when something was last found to be long over
+        self.is_new_respite = False  # by the last sweep
         self.expired = 0  # jobs that the last sweep, or the pick behind it, found expired
 
+    def note_respite(self):
+        """What was over for long, though nobody looked, gets a respite from when somebody does; nothing else ends then,
+        but what this sweep has ended before."""
+        before_ms, self.found_ms = self.found_ms, self.engine.respite_ms()
+        self.is_new_respite = self.found_ms != before_ms
+        if self.is_new_respite:
+            ends = [job.due_ms for job in self.jobs.values() if job.status == "running"]
+            ends += [worker.seen_ms + ms(self.settings["worker_ttl"]) for worker in self.workers.registered.values()]
+            is_late = any(before_ms + RESPITE_MS <= end < self.now - LATE_MS for end in ends)
+            expect(is_late and self.found_ms == self.now, "a respite", self.found_ms, before_ms, ends)
+
+    def not_before(self, end_ms, did):
+        """When something ends. `did`: whether it has, in the sweep that gives others a respite."""
+        if self.found_ms <= self.now < self.found_ms + RESPITE_MS and not (self.is_new_respite and did()):
+            return max(end_ms, self.found_ms + RESPITE_MS)
+        return end_ms
+
+    def due_of(self, job):
+        """When something becomes of a job; of one that runs, when its lease counts as over."""
+        return self.not_before(job.due_ms, lambda: self.moved(job)) if job.status == "running" else job.due_ms
+
+    def end_of(self, worker):
+        """When a worker counts as dead."""
+        end_ms = worker.seen_ms + ms(self.settings["worker_ttl"])
+        return self.not_before(end_ms, lambda: not self.engine.look_at_worker(worker.id))
+
     def dead_workers(self):
-        return [w for w in self.workers.registered.values() if w.seen_ms + ms(self.settings["worker_ttl"]) <= self.now]
+        return [worker for worker in self.workers.registered.values() if self.end_of(worker) <= self.now]
 
     def is_due(self, job):
         if job.status in WAITING and self.has_expired(job):
             return True
         if job.status == "blocked":
             return self.links.is_due(job)
-        return job.status in ("scheduled", "retrying", "running") and job.due_ms <= self.now
+        is_timed = job.status in ("scheduled", "retrying", "running")
+        return is_timed and self.due_of(job) <= self.now
 
     def has_expired(self, job):
         return job.attempt == 0 and job.expires_ms is not None and job.expires_ms <= self.now
@@ -25,6 +56,7 @@ class Clock(Part):
     def sweep(self, left_some):
         """Does what is due; when the engine left some of it, exactly as far as the engine got."""
         before = self.schedules.before_sweep()
+        self.note_respite()
         self.expired = 0
         for job in list(self.jobs.values()):
             if self.ends_early(job) and not (left_some and not self.moved(job)):
@@ -101,12 +133,12 @@ class Clock(Part):
         moments = [*also, *self.links.moments(), *self.schedules.moments()]
         for job in self.jobs.values():
             if job.due_ms is not None:
-                moments.append(job.due_ms)
+                moments.append(self.due_of(job))
             if job.attempt == 0 and job.expires_ms is not None and job.status in WAITING:
                 moments.append(job.expires_ms)
         for worker in self.workers.registered.values():
             if self.workers.held(worker):
-                moments.append(worker.seen_ms + ms(self.settings["worker_ttl"]))
+                moments.append(self.end_of(worker))
         wait = max(0, min(moments) - self.now) if moments else None
         expect(isinstance(next_ms, int) and next_ms >= -1, "next_ms", next_ms)
         if moments:

@@ -1,7 +1,5 @@
 """What the documents of constraints say: `constraints`, `usage` and `explain`."""
 
-from itertools import product
-
 from model.common import WAITING, Refused, expect, listed, same, there
 from model.limits import FIELDS
 from model.matcher import as_text, key_part, kind, shown_part
@@ -10,8 +8,6 @@ from model.part import Part
 
 def begins(value, prefix):
     """Whether a key's value is text that begins so, or a number that is written so. Long ones have no text."""
-    if type(value) is float and value.is_integer() and abs(value) < 2**63:
-        value = int(value)
     if kind(value) == "text" and len(value.encode("utf-8", "surrogateescape")) > 64:
         return False
     return (as_text(value) or "").startswith(prefix)
@@ -51,11 +47,7 @@ class LimitDocuments(Part):
 
     def by_shown(self, constraint):
         """Key as `usage` shows it -> key."""
-        return {
-            parts: key
-            for key in self.keys_ever(constraint)
-            for parts in product(*map(shown_part, constraint.values[key]))
-        }
+        return {tuple(map(shown_part, constraint.values[key])): key for key in self.keys_ever(constraint)}
 
     def shown(self, doc, constraint):
         """Of a document of `usage`."""
@@ -139,8 +131,7 @@ class LimitDocuments(Part):
             expect(("by" in doc) == ("by" in constraint.given), "explain: by", doc)
             by = doc.pop("by", [])
             by = by if isinstance(constraint.given.get("by"), list) else [by] if "by" in constraint.given else []
-            allowed = list(product(*map(shown_part, constraint.values[key])))
-            expect(tuple(map(key_part, by)) in allowed, "explain: by", by, allowed)
+            same(tuple(map(key_part, by)), tuple(map(shown_part, constraint.values[key])), "explain: by")
             limits = {name: doc.pop(name) for name in ("concurrency", "rate") if name in doc}
             given = {name: constraint.given[name] for name in ("concurrency", "rate") if name in constraint.given}
             same(limits, given, "explain: limits")

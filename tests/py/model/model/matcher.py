@@ -1,7 +1,7 @@
 """Matchers, paths and values, as docs/limits.md words them: no indexes, no compiling.
 
-Values are what msgpack decodes, with two exceptions: a map is a list of pairs (its keys may be anything), and
-an argument that is not one whole value is `Broken`.
+Values are what msgpack decodes, but: a map is a list of pairs (its keys may be anything), binary data and ext are texts
+of their bytes, large integers are rounded to floats, and an argument that is not one whole value is `Broken`.
 """
 
 import hashlib
@@ -33,7 +33,19 @@ def decode(blob):
         value = unpacker.unpack()
     except (ValueError, msgpack.UnpackException):
         return Broken(blob)
-    return value if unpacker.tell() == len(blob) else Broken(blob)
+    return readable(value) if unpacker.tell() == len(blob) else Broken(blob)
+
+
+def readable(value):
+    if isinstance(value, Pairs):
+        return Pairs((readable(key), readable(inner)) for key, inner in value)
+    if isinstance(value, list):
+        return [readable(inner) for inner in value]
+    if isinstance(value, msgpack.ExtType):
+        value = bytes([value.code & 255]) + value.data
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogateescape")
+    return float(value) if isinstance(value, int) and abs(value) >= 2**53 else value
 
 
 # Many paths are looked up in one argument, one path in many. Nobody changes what comes of it.
@@ -49,8 +61,7 @@ def kind(value):
     """What may be compared with each other; None for maps, arrays and what cannot be read."""
     if isinstance(value, Broken | list):
         return None
-    kinds = {type(None): "nil", bool: "boolean", int: "number", float: "number", str: "text", bytes: "binary"}
-    return kinds.get(type(value), "ext")
+    return {type(None): "nil", bool: "boolean", int: "number", float: "number", str: "text"}.get(type(value))
 
 
 def equal(a, b):
@@ -81,13 +92,13 @@ def split(path):
 
 
 def step(value, segment):
+    """What is nil is missing."""
+    inner = None
     if isinstance(value, Pairs):
-        for key, inner in value:
-            if (type(key) is str and key == segment) or (type(key) is int and str(key) == segment):
-                return inner
+        inner = {key: inner for key, inner in value if type(key) is str}.get(segment)
     elif isinstance(value, list) and segment.isdigit() and str(int(segment)) == segment:
-        return value[int(segment)] if int(segment) < len(value) else MISSING
-    return MISSING
+        inner = value[int(segment)] if int(segment) < len(value) else None
+    return MISSING if inner is None else inner
 
 
 def value_at(job, path):
@@ -167,28 +178,38 @@ def entry_holds(about, condition, job):
 
 
 def key_part(value):
-    """Something hashable that is the same for equal values, and for nothing else."""
-    value = None if value is MISSING else value
+    """What is the same for equal values alone. Of maps and lists a digest, whatever the order of keys."""
     if isinstance(value, list):
-        return ("inside", type(value).__name__, tuple(map(key_part, value)))
-    if isinstance(value, tuple) and not isinstance(value, msgpack.ExtType):
-        return ("pair", *map(key_part, value))
-    if type(value) is float and value.is_integer():
-        value = int(value)
-    return ("number", "none") if value != value else (kind(value), value)
+        entries = value if isinstance(value, Pairs) else enumerate(value, 1)
+        parts = [sized(str(key)) + sized(key_part(inner)) for key, inner in entries if inner is not None]
+        return "hm" + sha1("".join(sorted(parts)))
+    if value is MISSING or value is None or isinstance(value, Broken):
+        return "n"
+    if isinstance(value, bool):
+        return "t" if value else "f"
+    if isinstance(value, bytes):  # as documents show what is no text
+        value = value.decode("utf-8", "surrogateescape")
+    if isinstance(value, str):
+        return "s" + value
+    return "dnan" if value != value else f"d{value + 0.0:.17g}"
+
+
+def sized(text):
+    return f"{len(text.encode('utf-8', 'surrogateescape'))}:{text}"
+
+
+def sha1(text):
+    return hashlib.sha1(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def shown_part(value):
-    """How a key's value is shown: long ones as their SHA-1, of the text or of its encoding."""
-    packed = msgpack.packb(value) if kind(value) else b""
-    if len(packed) <= 66:
-        return [key_part(value)]
-    content = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else packed
-    return [("text", "sha1:" + hashlib.sha1(raw).hexdigest()) for raw in (packed, content, b"s" + content)]
+    """How a key's value is shown: long ones, maps and lists as their SHA-1."""
+    part = key_part(value)
+    if part.startswith("h"):
+        return "ssha1:" + part[2:]
+    return "ssha1:" + sha1(part[1:]) if len(part.encode("utf-8", "surrogateescape")) > 65 else part
 
 
 def as_text(value):
     """As a weight is looked up: a text, the text of a number, or None."""
-    if kind(value) == "number":
-        return f"{value:.17g}" if type(value) is float else str(value)
-    return value if kind(value) == "text" else None
+    return key_part(value)[1:] if kind(value) in ("text", "number") else None

@@ -188,50 +188,33 @@ class Order(Part):
 
     # ---- following a pick ----
 
-    def take(self, job, found, queues, order, turns, without):
-        """Whether the job may come next, after which those of `turns` that allow for it are given."""
+    def may_come(self, job, found, queues, order, without):
+        """Whether the job may come next."""
         if not without:
-            return self.take_of(job, self.worlds(found, job), queues, order, turns)
+            return self.is_next(job, self.worlds(found, job), queues, order)
         if job.name in without:
-            return set()
+            return False
         if self.fair:  # which job a fair queue gives to who does not take all of its jobs is not said
-            return turns if order == "priority" else set(range(len(entries(queues))))
+            return True
         worlds = list(self.worlds(found, job))
-        return set().union(*(
-            self.take_of(job, [sight(jobs, without) for jobs in worlds], queues, order, turns)
+        return any(
+            self.is_next(job, [sight(jobs, without) for jobs in worlds], queues, order)
             for sight in (self.known, self.in_sight)
-        ))  # fmt: skip
+        )
 
-    def take_of(self, job, worlds, queues, order, turns):
-        after = set()
+    def is_next(self, job, worlds, queues, order):
         for jobs in worlds:
-            if order == "priority":
-                after |= turns if job.id in self.heads(jobs, queues) else set()
-                continue
-            by_entry = [self.heads(jobs, entry) for entry in entries(queues)]
-            if order == "ordered":
-                first = next((heads for heads in by_entry if heads), set())
-                after |= turns if job.id in first else set()
-            else:
-                after |= {
-                    entry + 1 for entry in (self.whose_turn(by_entry, turn) for turn in turns)
-                    if entry is not None and job.id in by_entry[entry]
-                }  # fmt: skip
-        return after
-
-    @staticmethod
-    def whose_turn(by_entry, turn):
-        count = len(by_entry)
-        return next((n % count for n in range(turn, turn + count) if by_entry[n % count]), None)
+            by_entry = [self.heads(jobs, entry) for entry in (entries(queues) if order == "ordered" else [queues])]
+            if job.id in next((heads for heads in by_entry if heads), set()):
+                return True
+        return False
 
     def follow(self, taken, queues, order, worker, without=()):
         """Starts the picked jobs one by one; yields each when it has started."""
-        turns = set(range(len(entries(queues))))
         may_start = self.may_start(queues) if taken else []
         found, under = {job.id: (job, late) for job, late in may_start}, self.under_keys(may_start)
         for job in taken:
-            turns = self.take(job, found.values(), queues, order, turns, without)
-            if not turns:  # what was expected is dear to tell
+            if not self.may_come(job, found.values(), queues, order, without):  # what was expected is dear to tell
                 expected = [sorted(self.heads(jobs, queues)) for jobs in self.worlds(found.values(), job)]
                 expect(False, "not the next job", job, expected, order, self.now)
             self.life.start(job, worker)

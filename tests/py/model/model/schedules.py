@@ -157,6 +157,10 @@ class Schedules(Part):
     def schedule(self, reply, id, job=None, argument=None, run=False, **given):
         if run:
             return self.run_now(reply, id)
+        if job is None:
+            there(id, self.defined)
+            old = self.defined[id]
+            return self.schedule(reply, id, old.job, old.argument, **old.given | {"declared": None} | given)
         timing = Schedule(id, given, job, argument)
         if timing.cron and timing.cron.after(self.now) is None:
             raise Refused("INVALID", "cron")

@@ -76,7 +76,7 @@ class Sleepers(Part):
         else:
             openings = self.limits.openings(queues, lambda job: job.name not in channel.without)
         jobs = [j for j in self.jobs.values() if j.due_ms is not None and self.life.is_open(j, queues)]
-        moments = [job.due_ms for job in jobs]
+        moments = [self.clock.due_of(job) for job in jobs]
         moments += openings + self.schedules.moments_for(queues)
         return min(moments, default=float("inf"))
 

@@ -1,23 +1,110 @@
-"""Listings over the partitions of a cluster: in order, and each thing once."""
+"""Listings over the partitions of a cluster: in order, and each thing once. Documents of the same thing become one by a
+rule for each field."""
 
 from __future__ import annotations
 
 import base64
+import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgpack
 
-from jqmaster.cluster.merging import LISTINGS, merged
 from jqmaster.cluster.partitions import Call, Partitions, all_of
 from jqmaster.engine import replies
+from jqmaster.engine.replies import Document
 from jqmaster.errors import Invalid
 from jqmaster.manifest.manifest import operations
 
 _COUNT = 100  # of a page that does not say
-_MOST_TAGS = 1000
 _IN_ALL = ("all", "constrain")  # what goes to all partitions alike: the first one's trail tells of it
+
+Rule = Callable[[list[Any]], Any]
+
+
+def packed(document: Any) -> bytes:
+    """As a script replies it."""
+    blob: bytes = msgpack.packb(document, unicode_errors="surrogatepass")
+    return blob
+
+
+def merged(listing: str, blobs: Sequence[bytes]) -> bytes:
+    """One document of those of several partitions."""
+    how = LISTINGS[listing]
+    documents = sorted(map(replies.plain_value, blobs), key=how.first)
+    return blobs[0] if len(blobs) == 1 else packed(_merged(documents, how.rules))
+
+
+def _merged(each: Sequence[Document], rules: Mapping[str, Rule]) -> Document:
+    """Without a rule whole numbers add up, but moments, and all else is as the first has it."""
+    document = {}
+    for name in dict.fromkeys(name for one in each for name in one):
+        values = [one[name] for one in each if one.get(name) is not None]
+        if values:
+            is_count = type(values[0]) is int and not name.endswith("_ms")
+            document[name] = rules.get(name, sum if is_count else _first)(values)
+    return document
+
+
+def _first(values: list[Any]) -> Any:
+    return values[0]
+
+
+def _busiest(values: list[Any]) -> list[Any]:
+    keys = sorted((key for some in values for key in some), key=lambda key: (-key["held"], -key["running"]))
+    return keys[: max(map(len, values))]
+
+
+def _joined(values: list[Any]) -> list[Any]:
+    return [job for some in values for job in some]
+
+
+def _recent(values: list[Any]) -> Document:
+    return _merged(values, {"span_ms": max, **_TIMES})
+
+
+def _distribution(values: list[Any]) -> Document:
+    """The mean, and percentiles, are the greatest of a partition."""
+    some = [one for one in values if one["count"]] or values[:1]
+    steps: Counter[float] = Counter()
+    for value, count in (step for one in some for step in one.get("histogram", ())):
+        steps[value] += count
+    document = _merged(some, dict.fromkeys(("mean", "p50", "p90", "p95", "p99", "max"), max) | {"min": min})
+    return document | ({"histogram": [list(step) for step in sorted(steps.items())]} if steps else {})
+
+
+class Listing(NamedTuple):
+    """How documents of a listing are put together."""
+
+    names: Sequence[str]
+    """The fields that name a thing, in their order."""
+    asked: str = ""
+    """The field of the spec that asks for some by name."""
+    rules: Mapping[str, Rule] = {}
+    first: Callable[[Document], float] = lambda _: 0
+    """Sorts them."""
+
+
+_TIMES: Mapping[str, Rule] = {"wait": _distribution, "run": _distribution}
+_USES: Mapping[str, Rule] = {
+    "concurrency": _first, "opens_ms": min, "hold_ms": max, "more": any, "busiest": _busiest,
+}  # fmt: skip
+LISTINGS: Mapping[str, Listing] = {
+    # What the oldest job of a queue waits for is told by its partition.
+    "queues": Listing(
+        ["name"], "names",
+        {"paused": any, "workers": max, "channels": max, "empties_ms": max, "recent": _recent},
+        lambda queue: queue.get("oldest_ready_ms") or math.inf,
+    ),
+    "constraints": Listing(["id"], "ids", _USES),
+    "schedules": Listing(["id"], "ids"),
+    "workers": Listing(
+        ["id"], "ids", {"since_ms": min, "running": _joined, "pid": _first}, lambda worker: -(worker["seen_ms"] or 0)
+    ),
+    "failures": Listing(["group"], "group", {"first_ms": min}, lambda group: -group["last_ms"]),
+    "stats": Listing(["queue", "name"], rules=_TIMES),
+}  # fmt: skip
 
 
 def _bytes(text: str) -> bytes:
@@ -56,13 +143,12 @@ def _cut(names: Mapping[str, Any], pages: Sequence[Any], call: Call) -> tuple[st
 
 
 async def tags(cluster: Partitions, call: Call) -> Any:
-    """Counts of the same tag add up. Of the most used ones a thousand of each partition are looked at."""
-    top = call.spec.get("top")
-    pages = await cluster.everywhere(call.but(top=_MOST_TAGS) if type(top) is int and top > 0 else call)
+    """Counts of the same tag add up."""
+    pages = await cluster.everywhere(call)
     counts: Counter[str] = Counter()
     for page in pages:
         counts.update({replies.text(tag): count for tag, count in page[1:]})
-    cursor, shown = _cut(counts, pages, call) if top is None else ("", [tag for tag, _ in counts.most_common(top)])
+    cursor, shown = _cut(counts, pages, call)
     return [_bytes(cursor), *([_bytes(tag), counts[tag]] for tag in shown)]
 
 
@@ -92,7 +178,7 @@ def _is_of_all(call: Call, entry: bytes) -> bool:
     return what is not None and what.over in _IN_ALL
 
 
-def _age(document: replies.Document) -> int:
+def _age(document: Document) -> int:
     return int(document["time_ms"]) if "time_ms" in document else int(replies.text(document["id"])[:14], 16)
 
 
