@@ -26,8 +26,8 @@ M.MOST = 1000
 M.LONGEST_VALUE = 64
 
 -- By queue and name, with a zero byte between, the definitions that may match.
-M.lookups = PER_CALL
-local asked = PER_CALL -- conditions to test for the jobs of this call, and how many jobs they are
+M.lookups = {}
+local asked = {} -- conditions to test for the jobs of this call, and how many jobs they are
 
 --- The definition of a constraint.
 ---@return table? definition {n number, i id, m matcher, g matcher as given, b paths, bg by as given, c concurrency,

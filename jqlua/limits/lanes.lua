@@ -17,7 +17,7 @@ local M = {}
 
 local call = redis.call
 
-M.heads = PER_CALL -- by lane its best job, {priority, id}, both nil for none
+M.heads = {} -- by lane its best job, {priority, id}, both nil for none
 
 ---@return number? priority of the lane's best job
 ---@return string? id
