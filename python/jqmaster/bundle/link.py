@@ -233,7 +233,6 @@ _FLAGS = {"write": "", "drain": '"allow-oom"', "read": '"no-writes"'}
 _HEAD = """\
 local KEYS, ARGV
 local definitions, modules, operations, STATE, namespaces = {}, {}, {}, {}, {}
-local few = 8
 local current, current_keys
 -- Where modules look for keys are those that were asked for since the namespace changed: few, so that it changes
 -- at little cost where several take turns.
@@ -287,16 +286,9 @@ local function run(name, keys, arguments)
   elseif keys[1] ~= current then
     use(keys[1])
   end
-  -- A table that had few entries is emptied and used again.
-  local next = next
   for table, content in next, STATE do
-    local left = few
-    for key in next, content do
-      content[key], left = nil, left - 1
-      if left < 0 then
-        STATE[table] = {}
-        break
-      end
+    if next(content) ~= nil then
+      STATE[table] = {}
     end
   end
   local operation = operations[name]

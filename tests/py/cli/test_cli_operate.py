@@ -158,7 +158,7 @@ def test_any_operation_is_called_by_its_name(cli_: Cli) -> None:
     assert cli_.ok("call", "change", "--jobs", changed, "--json").document == "queued"
     shown = cli_.ok("job", job_id, "--json").document
     assert (shown["priority"], shown["argument"]) == (-5, [2])
-    [row] = cli_.ok("call", "jobs", "--where", "queue:mail status:queued", "--json").documents
+    [row] = cli_.ok("call", "jobs", "--where", '{"queue": "mail", "status": "queued"}', "--json").documents
     assert row["id"] == job_id and job_id in cli_.ok("call", "jobs").out
     cli_.ok("call", "subscribe", "w", "--subscribe-url", "http://h/", "--match", '{"name": "x"}', "--on", "error")
     assert cli_.ok("call", "webhooks", "--json").document["url"] == "http://h/"
