@@ -20,7 +20,7 @@ PACKAGE = ROOT / "python/jqmaster"
 # lines that it may have.
 FLOORS: dict[str, dict[str, int]] = {
     "for people": {"__main__": 20, "cli": 2400, "testing": 140},
-    "for programs": {"client": 2150, "worker": 2310},
+    "for programs": {"client": 2157, "worker": 2310},
     "the server": {"server": 3920},
     "the engine's hand": {
         "cluster": 950,
