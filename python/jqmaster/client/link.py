@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import os
 import time
+import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, wraps
@@ -177,6 +178,7 @@ class Link:
         self.serializer = serializer
         self._make = make
         self._made: dict[Place, tuple[Transport, AsyncGenerator[None, None]]] = {}
+        weakref.finalize(self, _close, self._made)
 
     async def open(self) -> Transport:
         """The transport of plain calls in one, else that of the loop that runs."""
@@ -186,14 +188,7 @@ class Link:
 
     def close(self) -> None:
         """Close the connections of all loops, and of plain calls. What is asked later opens new ones."""
-        for place in [place for place in self._made if place[0] == os.getpid()]:
-            transport, closing = self._made.pop(place)
-            loop = place[1]
-            if loop is None:
-                plainly.run(transport.close())
-            elif loop.is_running():
-                with contextlib.suppress(RuntimeError):  # it has closed meanwhile
-                    asyncio.run_coroutine_threadsafe(closing.aclose(), loop)
+        _close(self._made)
 
     async def _open(self, place: Place) -> Transport:
         for other in [other for other in list(self._made) if other[1] is not None and other[1].is_closed()]:
@@ -205,6 +200,18 @@ class Link:
             # A loop that is shut down closes its asynchronous generators, whatever it runs by then.
             await anext(closing)
         return transport
+
+
+def _close(made: dict[Place, tuple[Transport, AsyncGenerator[None, None]]]) -> None:
+    """What a parent process has made is its own."""
+    for place in [place for place in made if place[0] == os.getpid()]:
+        transport, closing = made.pop(place)
+        loop = place[1]
+        if loop is None:
+            plainly.run(transport.close())
+        elif loop.is_running():
+            with contextlib.suppress(RuntimeError):  # it has closed meanwhile
+                asyncio.run_coroutine_threadsafe(closing.aclose(), loop)
 
 
 async def _closing(transport: Transport) -> AsyncGenerator[None, None]:
