@@ -56,8 +56,8 @@ class Memory(Transport):
         if spec.get("if_failed") == "only":  # it is for when those before it fail, and these raise
             return job_id
         job = job_of(document, argument)
+        needs_loop = plainly.is_plain() and (task.is_async or self._jq.middlewares)
         with Notebook(lambda: None).opened(job), plainly.outside():
-            needs_loop = plainly.is_plain() and (task.is_async or self._jq.middlewares)
             result = await task.attempt(job) if not needs_loop else outside_of_loops(task.attempt(job))
         if isinstance(result, FollowUp | Move):
             raise Unavailable(f"{task.name} says what follows: there is no server to ask, use jq.burst()")

@@ -88,7 +88,7 @@ def test_a_master_its_log_and_its_pages(call: Callable[..., Said], namespace: st
             told.append(ask("POST", "/job", {"name": "mail"}))
             job_id = json.loads(told[-1])["job_id"]
             deadline = time.monotonic() + 60
-            while "outcome=" not in master.text:
+            while 'outcome="unreachable"' not in ask("GET", "/metrics"):
                 assert time.monotonic() < deadline, master.text
                 time.sleep(0.05)
             pages = ["/workers", "/alerts", "/health", "/metrics", "/queues", f"/job/{job_id}"]

@@ -85,7 +85,7 @@ const run = (one) =>
   );
 
 function pause(one, reload) {
-  const put = (paused) => api.post(to(one.id), { paused });
+  const put = (paused) => api.post(to(one.id), { paused: Boolean(paused) });
   return act(() => put(!one.paused), one.paused ? `${one.id} goes on.` : `${one.id} is paused.`, {
     undo: () => put(one.paused).then(reload),
   });
