@@ -47,26 +47,3 @@ def pack(value: Any) -> bytes:
     """Pack a value of our own making."""
     packed: bytes = _PACKER.pack(value)
     return packed
-
-
-def map_header(count: int) -> bytes:
-    """The bytes that open a map of `count` pairs."""
-    header: bytes = _PACKER.pack_map_header(count)
-    return header
-
-
-def extend_map(document: bytes, pairs: dict[str, bytes]) -> bytes:
-    """`document` (a packed map) with further pairs, their values packed already, its own bytes untouched."""
-    if not pairs:
-        return document
-    first = document[0]
-    if first & 0xF0 == 0x80:
-        count, start = first & 0x0F, 1
-    elif first == 0xDE:
-        count, start = int.from_bytes(document[1:3], "big"), 3
-    elif first == 0xDF:
-        count, start = int.from_bytes(document[1:5], "big"), 5
-    else:
-        raise ValueError(f"expected a map, got 0x{first:02x}")
-    tail = b"".join(pack(key) + value for key, value in pairs.items())
-    return map_header(count + len(pairs)) + document[start:] + tail
