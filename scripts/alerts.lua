@@ -14,19 +14,18 @@
 local alerts = require "jqlua.alerts.alerts"
 local arguments = require "jqlua.base.arguments"
 local budget = require "jqlua.job.budget"
+local checks = require "jqlua.alerts.checks"
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
-local other_alerts = require "jqlua.alerts.other_alerts"
-local queue_alerts = require "jqlua.alerts.queue_alerts"
 
 local AT_ONCE = 200
 
 -- What is looked at, in this order. A cursor is the letter of a part, and the name that was looked at last.
 local PARTS = {
-  { "q", keys.QUEUE_NAMES, queue_alerts.check },
-  { "c", keys.CONSTRAINT_IDS, other_alerts.check_constraint },
-  { "w", keys.WORKER_IDS, other_alerts.check_worker },
-  { "f", keys.FAILED_GROUPS, other_alerts.check_failures },
+  { "q", keys.QUEUE_NAMES, checks.check_queue },
+  { "c", keys.CONSTRAINT_IDS, checks.check_constraint },
+  { "w", keys.WORKER_IDS, checks.check_worker },
+  { "f", keys.FAILED_GROUPS, checks.check_failures },
 }
 
 --- Looks at all of a part behind a name, as far as the budget goes.
@@ -49,13 +48,13 @@ local spec = arguments.spec(HEAD)
 local queue, cursor = spec.queue, spec.cursor or ""
 if queue ~= nil then
   check.refuse(cursor ~= "" and "INVALID queue: expected either queue or cursor, got both")
-  queue_alerts.check(queue)
+  checks.check_queue(queue)
   return { "", unpack(alerts.encode()) }
 end
 check.refuse(cursor ~= "" and not cursor:find("^[qcwf]")
   and check.problem("cursor", "a cursor as the last reply gave it, or empty text", cursor))
 if cursor == "" then
-  other_alerts.check_sweeps()
+  checks.check_sweeps()
 end
 local onward = ""
 for _, part in ipairs(PARTS) do

@@ -26,12 +26,12 @@ local check = require "jqlua.base.check"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local links = require "jqlua.links.links"
-local selection = require "jqlua.find.selection"
+local find = require "jqlua.find.find"
 local settings = require "jqlua.settings.settings"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local spec, selected = selection.spec(HEAD)
+local spec, selected = find.selection(HEAD)
 local takes_running = spec.force or settings.at(settings.CANCEL_RUNNING) ~= 0
 
 --- Why not all of these can be cancelled. Jobs that are cancelled already do not count: the call may be repeated.
@@ -58,7 +58,7 @@ if spec.dependents == "refuse" then
 end
 links.tree[1] = spec.dependents == "cancel"
 
-local reply, changed = selection.each(selected, takes_running and states.UNENDED or states.WAITING, function(job)
+local reply, changed = find.each(selected, takes_running and states.UNENDED or states.WAITING, function(job)
   local before = job[jobs.STATE]
   if before == states.RUNNING and not takes_running then
     return "CONFLICT"

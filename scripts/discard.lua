@@ -19,13 +19,13 @@
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local removal = require "jqlua.life.removal"
-local selection = require "jqlua.find.selection"
+local find = require "jqlua.find.find"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local spec, selected = selection.spec(HEAD)
+local spec, selected = find.selection(HEAD)
 local unwanted, seen = {}, {}
-local reply, changed = selection.each(selected, "qwsbtkdecn", function(job)
+local reply, changed = find.each(selected, "qwsbtkdecn", function(job)
   if seen[job] then
     return "NOTFOUND" -- named twice
   elseif job[jobs.STATE] == states.RUNNING then

@@ -20,13 +20,13 @@
 -- @http   POST /jobs/kick
 local attempts = require "jqlua.life.attempts"
 local jobs = require "jqlua.job.jobs"
-local selection = require "jqlua.find.selection"
+local find = require "jqlua.find.find"
 local states = require "jqlua.job.states"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local spec, selected = selection.spec(HEAD)
-local reply, changed = selection.each(selected, states.RUNNING, function(job)
+local spec, selected = find.selection(HEAD)
+local reply, changed = find.each(selected, states.RUNNING, function(job)
   if job[jobs.STATE] ~= states.RUNNING or selected.where and job[jobs.STARTED_MS] > selected.begun_ms then
     return "CONFLICT"
   end

@@ -28,7 +28,6 @@ local fields = require "jqlua.base.fields"
 local keys = require "jqlua.base.keys"
 local check = require "jqlua.base.check"
 local departure = require "jqlua.life.departure"
-local listed = require "jqlua.workers.listed"
 local patterns = require "jqlua.pick.patterns"
 local wishes = require "jqlua.pick.wishes"
 local serial = require "jqlua.base.serial"
@@ -56,7 +55,7 @@ local record = {
   j = spec.knows, r = spec.refused or {},
 }
 if spec.announce then
-  listed.announce(record, spec.running)
+  workers.announce(record, spec.running)
   transition.commit()
   return spec.name
 end
@@ -68,7 +67,7 @@ if before then
 end
 -- From the same serial numbers as job ids, for the same reasons.
 local id = spec.id or "w" .. serial.next()
-listed.forget(id)
+workers.forget_listed(id)
 redis.call("ZADD", keys.WORKER_IDS, 0, id)
 if url then
   redis.call("HSET", keys.URLS, url, id)

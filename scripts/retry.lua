@@ -20,14 +20,14 @@
 -- @http   POST /jobs/retry
 local retry = require "jqlua.life.retry"
 local jobs = require "jqlua.job.jobs"
-local selection = require "jqlua.find.selection"
+local find = require "jqlua.find.find"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
-local spec, selected = selection.spec(HEAD)
+local spec, selected = find.selection(HEAD)
 retry.check(selected.ids, spec.queue)
 local letters = spec.where and spec.where.status == nil and retry.DEFAULT_STATES or retry.STATES
-local reply, changed = selection.each(selected, letters, function(job)
+local reply, changed = find.each(selected, letters, function(job)
   -- Jobs that failed again since the first call are not retried, or it would never end.
   if selected.where and job[jobs.ENDED_MS] > selected.begun_ms then
     return "CONFLICT"

@@ -11,13 +11,12 @@
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"
 local departure = require "jqlua.life.departure"
-local listed = require "jqlua.workers.listed"
 local transition = require "jqlua.life.transition"
 local workers = require "jqlua.workers.workers"
 
 local spec = arguments.spec(HEAD)
-if not workers.is_id(spec.worker) and listed.load(spec.worker) then
-  listed.forget(spec.worker)
+if not workers.is_id(spec.worker) and workers.find(spec.worker) then
+  workers.forget_listed(spec.worker)
   return 0
 end
 check.refuse(not workers.is_registered(spec.worker) and check.missing("worker", "registered worker", spec.worker))

@@ -15,7 +15,6 @@ local keys = require "jqlua.base.keys"
 local budget = require "jqlua.job.budget"
 local jobs = require "jqlua.job.jobs"
 local page = require "jqlua.find.page"
-local listed = require "jqlua.workers.listed"
 local workers = require "jqlua.workers.workers"
 
 local MOST_SHOWN = 100
@@ -32,7 +31,7 @@ end
 
 ---@param held number how many jobs it runs
 local function state_of(id, record, held)
-  if record.t and listed.is_gone(record) then
+  if record.t and workers.is_gone(record) then
     return "gone"
   elseif record.k then
     return "quiet"
@@ -46,11 +45,11 @@ end
 
 --- cmsgpack packs empty tables as lists, which these are.
 local function document(id)
-  local record = workers.load(id) or listed.load(id)
+  local record = workers.find(id)
   if not record then
     return nil
   end
-  local running = record.t and listed.running(record) or running_of(id)
+  local running = record.t and workers.running(record) or running_of(id)
   local held = record.t and #running or redis.call("ZCARD", keys.HELD .. id)
   return cmsgpack.pack({
     id = id, name = record.n, queues = record.q, url = record.u and workers.shown_url(record.u), max_jobs = record.m,

@@ -71,7 +71,7 @@ function M.note(what, on, spec, count, begun_ms)
 end
 
 --- Records a change of jobs that a call selects.
----@param selection table as module find.selection gives it
+---@param selection table as module find.find gives it
 ---@param count number how many were changed
 function M.note_jobs(what, spec, selection, count)
   local on = spec.ids and spec.ids[1] or spec.where and spec.where.queue or ""

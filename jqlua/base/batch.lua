@@ -7,10 +7,10 @@ local call = redis.call
 -- unpack() of some thousands of values fails in Redis: a list that has so many is sent before the others.
 local MOST = 4000
 
-M.writes = {} -- key, value, key, value, ...
-M.unwanted = {} -- keys to remove
-M.adds = {} -- key of a sorted set -> {score, member, score, member, ...}
-M.removals = {} -- key of a sorted set -> {member, ...}
+M.writes = KEPT -- key, value, key, value, ...
+M.unwanted = KEPT -- keys to remove
+M.adds = KEPT -- key of a sorted set -> {score, member, score, member, ...}
+M.removals = KEPT -- key of a sorted set -> {member, ...}
 
 -- The last score formatted, and its text.
 local printed = { 0, "0" }

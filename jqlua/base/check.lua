@@ -9,7 +9,7 @@ local M = {}
 function M.refuse(problem)
   if problem then
     local reply = redis.error_reply(problem)
-    reply.is_refusal = batch.is_empty() -- else what is buffered must go, as after any other error
+    reply.is_refusal, reply.has_writes = true, not batch.is_empty() -- what is buffered must go
     error(reply, 0)
   end
 end

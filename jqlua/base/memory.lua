@@ -2,8 +2,8 @@
 -- namespace changes what bytes mean. A function library remembers from call to call, a script only until the end of
 -- its call.
 --
--- For either form the build says: LASTS, whether a module's tables outlive a call; `local open = PER_CALL`: this one
--- does not, it begins each call empty.
+-- A table of a module that begins as `{}` begins each call empty, in either form; one that begins as `KEPT`, empty too,
+-- outlives calls in the library.
 local M = {}
 
 local MOST = 256
@@ -16,9 +16,7 @@ local LONGEST = 512
 ---@param value T not to be changed
 ---@return T value
 function M.keep(known, bytes, value)
-  if not LASTS then
-    known[bytes] = value
-  elseif #bytes <= LONGEST then
+  if #bytes <= LONGEST then
     local count = (known[1] or 0) + 1
     if count > MOST then
       count = 1

@@ -1,7 +1,6 @@
 -- Things that have a text in their name, whatever its case.
 local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
-local listed = require "jqlua.workers.listed"
 local workers = require "jqlua.workers.workers"
 
 local M = {}
@@ -31,7 +30,7 @@ end
 
 --- {id, name}
 local function worker_of(id)
-  local record = workers.load(id) or listed.load(id)
+  local record = workers.find(id)
   budget.pay(budget.LOOK)
   return record and { id = id, name = record.n }
 end

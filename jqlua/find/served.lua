@@ -3,7 +3,6 @@
 local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
-local listed = require "jqlua.workers.listed"
 local queues = require "jqlua.queue.queues"
 local workers = require "jqlua.workers.workers"
 
@@ -40,9 +39,9 @@ local function all()
     group_by_key[key][kind] = group_by_key[key][kind] + 1
   end
   for _, id in ipairs(call("ZRANGE", keys.WORKER_IDS, 0, MOST_WORKERS - 1)) do
-    local record = workers.load(id) or listed.load(id)
+    local record = workers.find(id)
     budget.pay(budget.LOOK)
-    if record and not (record.t and listed.is_gone(record)) then
+    if record and not (record.t and workers.is_gone(record)) then
       note(record.q, "workers", record.r[1] and set_of(record.r))
     end
   end

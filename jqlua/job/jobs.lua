@@ -54,13 +54,13 @@ local TAIL = ">Bc0Bc0i4I4I4I3c0"
 local MOST_FETCHED = 1000 -- in one command
 
 -- Jobs this call has read, by id. By their keys: records of jobs it has made; false for those it removes.
-local open = PER_CALL
+local open = {}
 
 -- Decoded tails of records, by their bytes: a job's fields from NAME on, and those below.
-local tails = {}
+local tails = KEPT
 
 -- Jobs that never started, without an id, by their records: many have the same.
-local unstarted = {}
+local unstarted = KEPT
 
 local UNITS_OF_TAIL = 7
 local BYTES = 8
@@ -271,7 +271,7 @@ function M.await(job)
 end
 
 -- Decoded options, by their bytes.
-local known_options = {}
+local known_options = KEPT
 
 ---@return table options a copy, which may be changed and put into the job
 function M.copy_options(job)

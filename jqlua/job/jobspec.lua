@@ -168,7 +168,7 @@ function M.new(spec, has_options)
 end
 
 -- Parsed specs, by their bytes.
-local known = {}
+local known = KEPT
 
 --- Parses a job's spec; refuses the call if it is wrong.
 ---@param blob string MessagePack map

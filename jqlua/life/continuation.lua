@@ -19,7 +19,7 @@ local links = require "jqlua.links.links"
 local moving = require "jqlua.life.moving"
 local queues = require "jqlua.queue.queues"
 local readers = require "jqlua.links.readers"
-local taking = require "jqlua.limits.taking"
+local parking = require "jqlua.limits.parking"
 local statlog = require "jqlua.statistics.statlog"
 local transition = require "jqlua.life.transition"
 
@@ -34,7 +34,7 @@ local RESUME = {
 }
 
 local MOST_LOOKS = 1000 -- jobs that a call searches for circles
-local looks = PER_CALL
+local looks = {}
 
 --- Checks an outcome's `move`.
 ---@param path string
@@ -108,7 +108,7 @@ function M.move(job, outcome)
   extras.save(job, extra)
   failure.reset(job)
   -- Units and the set of running jobs belong to the queue that it leaves; transition.move handles the new one.
-  taking.leave(job)
+  parking.leave(job)
   batch.remove(queues.key(queues.load(job[jobs.QUEUE]), states.RUNNING), job[jobs.ID])
   job[jobs.ENDED_MS] = now
   jobs.put(job, jobs.NAME, move.name or job[jobs.NAME])
@@ -180,7 +180,7 @@ function M.resume(job, outcome)
   if resume.checkpoint then
     redis.call("SET", keys.ARGUMENT .. job[jobs.ID], outcome.blob)
   end
-  taking.leave(job)
+  parking.leave(job)
   if others[1] then
     transition.move(job, states.BLOCKED, 0)
   else

@@ -16,7 +16,7 @@ local matcher = require "jqlua.limits.matcher"
 local queues = require "jqlua.queue.queues"
 local rank = require "jqlua.base.rank"
 local lane_index = require "jqlua.limits.lane_index"
-local taking = require "jqlua.limits.taking"
+local parking = require "jqlua.limits.parking"
 local transition = require "jqlua.life.transition"
 local job_units = require "jqlua.limits.job_units"
 
@@ -105,7 +105,7 @@ end
 function M.enter(job, is_popped)
   local queue = queues.load(job[jobs.QUEUE])
   if job[jobs.STATE] == states.RUNNING then
-    taking.leave(job)
+    parking.leave(job)
   end
   if job[jobs.ATTEMPT] > 0 then
     job[jobs.ENDED_MS] = meta.state[meta.NOW_MS] -- time before this does not count as waiting

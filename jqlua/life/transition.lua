@@ -25,7 +25,7 @@ local workers = require "jqlua.workers.workers"
 local M = {}
 
 -- What changes mean, by the state before and the one after: lists of the fields below.
-local changes = {}
+local changes = KEPT
 
 local IS_COUNTED = 1 -- statistics count it
 local IS_ENDED = 2 -- the job has ended

@@ -26,8 +26,8 @@ M.MOST = 1000
 M.LONGEST_VALUE = 64
 
 -- By queue and name, with a zero byte between, the definitions that may match.
-M.lookups = PER_CALL
-local asked = PER_CALL -- conditions to test for the jobs of this call, and how many jobs they are
+M.lookups = {}
+local asked = {} -- conditions to test for the jobs of this call, and how many jobs they are
 
 --- The definition of a constraint.
 ---@return table? definition {n number, i id, m matcher, g matcher as given, b paths, bg by as given, c concurrency,
@@ -145,7 +145,7 @@ function M.entry(definition, facts, job)
 end
 
 -- Definitions that may match, by the bytes that are stored for a queue and a name; with the version of the set.
-local known = {}
+local known = KEPT
 
 --- Whether a definition can match jobs of that queue and name.
 local function may_match(definition, queue_name, name)

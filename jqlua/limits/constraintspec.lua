@@ -9,7 +9,7 @@ local M = {}
 
 local MOST_PATHS = 4
 local RATE = {
-  limit = { "integer", 1, 1e9, required = true }, period = { "seconds", 0.001, 31536000, required = true },
+  limit = { "integer", 1, 1e7, required = true }, period = { "seconds", 0.001, 31536000, required = true },
 }
 
 ---@return table paths

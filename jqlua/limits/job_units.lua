@@ -29,7 +29,7 @@ local LANE_AND_GROUP = ">c20I2c0"
 M.DIGEST = 20 -- size of one
 
 -- Units by their section; or, with a zero byte in front, by queue and section without the lane.
-local known = {}
+local known = KEPT
 
 --- The name of a key, for use in Redis keys.
 ---@param number number

@@ -20,8 +20,8 @@ local HEADER = 36
 local LIMIT = ">ddd"
 
 -- What this call has read.
-M.keys = PER_CALL -- by name
-M.limits = PER_CALL -- by number; false where the constraint is gone
+M.keys = {} -- by name
+M.limits = {} -- by number; false where the constraint is gone
 
 local function limit_key(number)
   return keys.LIMIT .. string.format("%d", number)

@@ -11,14 +11,13 @@ local states = require "jqlua.job.states"
 local queues = require "jqlua.queue.queues"
 local rank = require "jqlua.base.rank"
 local lane_index = require "jqlua.limits.lane_index"
-local taking = require "jqlua.limits.taking"
 local job_units = require "jqlua.limits.job_units"
 
 local M = {}
 
 local call = redis.call
 
-M.heads = PER_CALL -- by lane its best job, {priority, id}, both nil for none
+M.heads = {} -- by lane its best job, {priority, id}, both nil for none
 
 ---@return number? priority of the lane's best job
 ---@return string? id
@@ -71,7 +70,7 @@ function M.leave(queue, job)
 end
 
 --- What a job has of lanes and room, when it goes to another state. One that runs and is ready again has given back
---- its room before it was placed (taking.leave).
+--- its room before it was placed (parking.leave).
 ---@param to string letter
 ---@param is_popped? boolean whether it is out of its lane already
 function M.moved(queue, job, to, is_popped)
@@ -79,7 +78,7 @@ function M.moved(queue, job, to, is_popped)
     M.leave(queue, job)
   end
   if to ~= states.RUNNING and to ~= states.QUEUED and to ~= states.IN_LANE then
-    taking.leave(job)
+    parking.leave(job)
   end
 end
 

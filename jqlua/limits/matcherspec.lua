@@ -75,7 +75,9 @@ local function expected_of(kind, use, value)
     if use == "bound" then
       return not (is_text or is_number) and "a number or text" or nil
     end
-    return not (is_text or is_number or type(value) == "boolean") and "a boolean, a number but NaN, or text" or nil
+    -- A large integer, which was rounded, would equal others.
+    local is_exact = is_number and (math.abs(value) < 9007199254740992 or math.abs(value) > 18446744073709551616)
+    return not (is_text or is_exact or type(value) == "boolean") and "a boolean, a number within 2^53, or text" or nil
   elseif kind == matcher.PRIORITY then
     if use == "equal" then
       -- Here -0 is 0, as it is to all that compares.

@@ -17,7 +17,7 @@ local MOST_NAMED = 10
 local CHUNK = 1000
 
 M.ALL_CANCELLED = "a" -- the end of a job that is cancelled with its dependents
-M.tree = PER_CALL -- [1]: jobs that this call cancels are cancelled with their dependents
+M.tree = {} -- [1]: jobs that this call cancels are cancelled with their dependents
 
 --- Links a job to others that it waits for, which have not ended.
 ---@param others string[] ids

@@ -11,7 +11,7 @@ local call = redis.call
 
 local CHUNK = 2000
 
-M.pending = {} -- tag -> {id -> whether the job now has it}
+M.pending = KEPT -- tag -> {id -> whether the job now has it}
 
 local function note(tag, id, has)
   meta.set(meta.TAGGED, true)

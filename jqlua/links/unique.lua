@@ -103,23 +103,4 @@ function M.forget(job, is_discarded)
   end
 end
 
---- Takes a key from its jobs, which continue without one.
----@return string? id of its holder; nil if it was free
-function M.free(key)
-  local holder = M.holder(key)
-  if holder then
-    for id in string.gmatch(call("GET", keys.UNIQUE .. key), "%x+") do
-      local job = jobs.read(id)
-      if job then
-        local options = jobs.copy_options(job)
-        options.unique, options.unique_for, options.unique_within = nil, nil, nil
-        jobs.set_options(job, options)
-        jobs.save(job)
-      end
-    end
-    M.drop(key)
-  end
-  return holder
-end
-
 return M

@@ -21,7 +21,6 @@ local rank = require "jqlua.base.rank"
 local rollout = require "jqlua.limits.rollout"
 local room = require "jqlua.limits.room"
 local states = require "jqlua.job.states"
-local taking = require "jqlua.limits.taking"
 
 local M = {}
 
@@ -297,7 +296,7 @@ end
 local function take_units(queue, job, units)
   budget.pay(budget.of_job(job))
   batch.remove(queues.key(queue, states.IN_LANE), job[jobs.ID])
-  taking.take(units)
+  parking.take(units)
 end
 
 --- Counts a turn of a lane's group.

@@ -98,8 +98,11 @@ end
 ---@return boolean # whether it was made before
 function M.recall(plan, kind)
   local started = request.recall(kind, plan.request, plan.remembered)
+  if not started then
+    return false
+  end
   local running = {}
-  for id, token in string.gmatch(started or "", "(%S+) (%S+)") do
+  for id, token in string.gmatch(started, "(%S+) (%S+)") do
     local job = jobs.read(id)
     if job and attempts.is_running(job, token) then
       if attempts.renew(job) > 0 then
@@ -114,7 +117,7 @@ function M.recall(plan, kind)
     plan.worker = job[jobs.WORKER]
     append(plan, jobs.document(job), call("GET", keys.ARGUMENT .. job[jobs.ID]))
   end
-  return started ~= nil
+  return true
 end
 
 --- Whether the reply has all that it may.

@@ -101,7 +101,7 @@ local function wish_of(spec, path, worker)
 end
 
 -- Parsed specs of picks.
-local picks = {}
+local picks = KEPT
 
 local function parse_pick(blob)
   local spec = check.map(blob)
@@ -118,7 +118,7 @@ function M.of_pick()
 end
 
 -- Parsed first arguments of finishes.
-local finishes = {}
+local finishes = KEPT
 
 local function parse_finish(blob)
   local spec = check.map(blob)

@@ -50,10 +50,10 @@ local NO_ID = "              "
 M.LEAST_ID = "00000000000000"
 
 -- Records this call has read, by name.
-local open = PER_CALL
+local open = {}
 
 -- Queues of earlier calls, by name: used again while what is stored is what they say.
-local known = {}
+local known = KEPT
 
 local function decoded(name, raw)
   local flags, max_waiting, running, waiting, ended, priority, id, version, free = struct.unpack(M.FORMAT, raw)

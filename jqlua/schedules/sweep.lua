@@ -20,7 +20,6 @@ local schedules = require "jqlua.schedules.schedules"
 local transition = require "jqlua.life.transition"
 local failure = require "jqlua.life.failure"
 local departure = require "jqlua.life.departure"
-local listed = require "jqlua.workers.listed"
 local unique = require "jqlua.links.unique"
 local workers = require "jqlua.workers.workers"
 
@@ -201,7 +200,7 @@ local function sweep_workers(_, limit)
       local seen_ms = tonumber(call("ZSCORE", keys.ALIVE, id))
       departure.forget(id)
       if record then
-        listed.died(id, record, seen_ms)
+        workers.died(id, record, seen_ms)
       end
     end
     if not budget.pay(budget.RECORD) or done >= limit then

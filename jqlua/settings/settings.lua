@@ -24,7 +24,7 @@ M.TRAIL_MAX = 17
 local LATE_AFTER = 18
 
 -- Settings of queues that this call has read, by name of the queue.
-local known = PER_CALL
+local known = {}
 
 --- The settings of its own that a queue has.
 ---@return table<number, number> values by place in the order of storage

@@ -37,7 +37,7 @@ local SKIPPED = 9
 
 -- [1]: what this call has not written yet: queue and name of the last item, how many jobs of these were enqueued since,
 -- whether it is yet to be said which they are, item, item, ...
-M.gathered = {}
+M.gathered = KEPT
 
 local function add(list, kind, first, second)
   if list[4] then

@@ -180,7 +180,7 @@ local function check_queue(name)
     for _, state in ipairs(letters) do
       local first_ms = members.first_score(queue, state)
       if state == states.RUNNING and first_ms then
-        first_ms = math.max(first_ms, (tonumber(call("GET", keys.RESPITE)) or 0) + sweep.RESPITE_MS)
+        first_ms = math.max(first_ms, (tonumber(call("GET", keys.RESPITE)) or -sweep.RESPITE_MS) + sweep.RESPITE_MS)
       end
       findings.expect_bound("set " .. state .. ":" .. name, queue[field], first_ms)
     end

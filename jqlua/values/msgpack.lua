@@ -19,14 +19,14 @@ local SIZES = "\5\9\2\3\5\9\2\3\5\9\3\4\6\10\18"
 ---@param shows_nil boolean
 ---@return string bytes
 local function readable(blob, shows_nil)
-  local parts, from, pos = {}, 1, 1
+  local parts, from, pos = {}, 1, string.find(blob, "[\160-\223]")
   local function put(head, behind)
     parts[#parts + 1] = sub(blob, from, pos - 1) .. head
     from = behind
   end
-  while pos <= #blob do
+  while pos do
     local head, size = byte(blob, pos), 1
-    if head >= 0xA0 and head < 0xC0 then
+    if head < 0xC0 then
       size = head - 0x9F
     elseif head == 0xC0 and shows_nil then
       put("\161" .. NIL, pos + 1)
@@ -51,7 +51,7 @@ local function readable(blob, shows_nil)
         put(struct.pack(">BI4", 0xDB, length + 1), pos + 1 + width)
       end
     end
-    pos = pos + size
+    pos = string.find(blob, "[\160-\223]", pos + size) -- those between are of one byte each
   end
   return table.concat(parts) .. sub(blob, from)
 end

@@ -18,7 +18,7 @@ local LEASE_MS = 30000
 local NIL = "\192"
 
 -- Why the next job fails; set before each failure.
-local why = {}
+local why = KEPT
 
 --- Sets the reason for which the next job fails.
 ---@param message string its beginning

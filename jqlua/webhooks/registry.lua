@@ -20,10 +20,10 @@ local ALL_JOBS = cmsgpack.pack({ name = "*" })
 M.OWN = "notify"
 
 -- Decoded webhooks, by their bytes.
-local known = {}
+local known = KEPT
 
 -- [1]: the webhooks of this call.
-local open = PER_CALL
+local open = {}
 
 --- All of them, in order of id.
 ---@return table[] each {i id, u url, g matcher as given, m matcher, o names of the ends that it notifies of},

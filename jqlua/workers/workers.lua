@@ -3,6 +3,9 @@
 -- was not asked to be quiet. Workers with the same queues, refused names and key share a pool, so that dispatch reads
 -- pools and not workers.
 local batch = require "jqlua.base.batch"
+local budget = require "jqlua.job.budget"
+local jobs = require "jqlua.job.jobs"
+local states = require "jqlua.job.states"
 local keys = require "jqlua.base.keys"
 local memory = require "jqlua.base.memory"
 local meta = require "jqlua.base.meta"
@@ -25,12 +28,12 @@ function M.is_id(name)
 end
 
 -- Decoded records, by their bytes.
-local known = {}
+local known = KEPT
 
 -- Records that this call has read, or false.
-local open = PER_CALL
+local open = {}
 -- Their last signs of life.
-local seen_ms = PER_CALL
+local seen_ms = {}
 
 -- In front of a record: its last sign of life, as in keys.ALIVE.
 local SEEN = ">d"
@@ -256,6 +259,84 @@ function M.refuse_name(id, record, name)
     M.join(id, record)
   end
   M.save(id, record)
+end
+
+-- Listed workers ------------------------------------------------------------------------------------------------------
+
+-- Those that pull and announce themselves, and for an hour those that died, registered or not. The list is for people;
+-- nothing depends on it. It is bounded by age and by number.
+
+-- A worker that was silent for so long is gone: three times the interval of the library's workers.
+local SILENT_MS = 180000
+local KEPT_MS = 3600000
+local MOST = 1000
+local DROPPED = 10 -- at most, by one call
+
+---@return table? record as load gives it, and t seen_ms, b since_ms, o ids of jobs that it said it runs, d
+--- whether it was registered and died
+local function load_listed(id)
+  local raw = call("HGET", keys.LISTED, id)
+  local record = raw and cmsgpack.unpack(raw)
+  return record and record.t >= meta.state[meta.NOW_MS] - KEPT_MS and record or nil
+end
+
+---@return boolean
+function M.is_gone(record)
+  return record.d or record.t <= meta.state[meta.NOW_MS] - SILENT_MS
+end
+
+--- The record of a worker that is registered or listed.
+function M.find(id)
+  return M.load(id) or load_listed(id)
+end
+
+function M.forget_listed(id)
+  call("HDEL", keys.LISTED, id)
+  call("ZREM", keys.WORKER_IDS, id)
+  call("ZREM", keys.LISTED_SEEN, id)
+end
+
+local function list(id, record)
+  call("HSET", keys.LISTED, id, cmsgpack.pack(record))
+  call("ZADD", keys.WORKER_IDS, 0, id)
+  call("ZADD", keys.LISTED_SEEN, record.t, id)
+  local too_old = "(" .. meta.state[meta.NOW_MS] - KEPT_MS
+  for _, other_id in ipairs(call("ZRANGEBYSCORE", keys.LISTED_SEEN, "-inf", too_old, "LIMIT", 0, DROPPED)) do
+    M.forget_listed(other_id)
+  end
+  if call("ZCARD", keys.LISTED_SEEN) > MOST then
+    M.forget_listed(call("ZRANGE", keys.LISTED_SEEN, 0, 0)[1])
+  end
+end
+
+--- Records a worker that announces itself, and the jobs it runs.
+---@param record table without its times
+function M.announce(record, running)
+  local before = load_listed(record.n)
+  record.t, record.o = meta.state[meta.NOW_MS], running
+  record.b = before and not M.is_gone(before) and before.b or record.t
+  list(record.n, record)
+end
+
+--- Records a registered worker that died.
+---@param record table a copy
+---@param last_ms number its last sign of life
+function M.died(id, record, last_ms)
+  record.d, record.t, record.b, record.s, record.k = true, last_ms, jobs.created_ms(id:sub(2)), nil, nil
+  list(id, record)
+end
+
+--- The jobs that it reported as running and still runs: {{id, started_ms}, ...}.
+function M.running(record)
+  local running = {}
+  for _, id in ipairs(record.o or {}) do
+    local job = jobs.read(id)
+    budget.pay(budget.LOOK)
+    if job and job[jobs.STATE] == states.RUNNING and job[jobs.WORKER] == record.n then
+      running[#running + 1] = { id, job[jobs.STARTED_MS] }
+    end
+  end
+  return running
 end
 
 return M

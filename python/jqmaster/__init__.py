@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from jqmaster.engine.scripts import load
     from jqmaster.errors import JQError
     from jqmaster.server.logs import JsonLines
-    from jqmaster.worker.ending import FollowUp, JobReleased, Move, ResumeAfter
-    from jqmaster.worker.failure import JobFailed
+    from jqmaster.worker.ending import FollowUp, JobFailed, JobReleased, Move, ResumeAfter
     from jqmaster.worker.joblog import JobFilter
     from jqmaster.worker.notes import JobStopped, checkpoint, current_job, progress
     from jqmaster.worker.worker import Worker
@@ -68,8 +67,7 @@ _NAMES = {
     "engine.scripts": "load",
     "errors": "JQError",
     "server.logs": "JsonLines",
-    "worker.ending": "FollowUp JobReleased Move ResumeAfter",
-    "worker.failure": "JobFailed",
+    "worker.ending": "FollowUp JobFailed JobReleased Move ResumeAfter",
     "worker.joblog": "JobFilter",
     "worker.notes": "JobStopped checkpoint current_job progress",
     "worker.worker": "Worker",

@@ -41,12 +41,12 @@ def jq_redis() -> Iterator[str]:
     if given:
         yield given
         return
-    from jqmaster.server.embedded import EmbeddedRedis, EmbeddedRedisError
+    from jqmaster.server.embedded import EmbeddedRedisError, embedded_redis
 
     folder = tempfile.mkdtemp(prefix="jq-")
     try:
-        with EmbeddedRedis(folder) as server:
-            yield server.url
+        with embedded_redis(folder) as url:
+            yield url
     except EmbeddedRedisError as error:
         pytest.skip(f"no Redis: {error}")
     finally:

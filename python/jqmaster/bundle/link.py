@@ -3,8 +3,9 @@
 Every statement of a module begins in the first column and is one of these: ``local x = require "jqlua.x"``,
 ``local M = {}``, a function, a single value, ``return M``. No name hides another, as luacheck sees to.
 
-In a script all begins anew with each call. In the library a module's tables stay, but for those that are ``PER_CALL``;
-after an error that is no refusal all of it is defined anew.
+In a script all begins anew with each call. In the library a module stays as it is, but for its tables that begin as
+``{}``: these begin each call empty; those that begin as ``KEPT`` do not. After an error that is no refusal all of it is
+defined anew.
 """
 
 from __future__ import annotations
@@ -33,10 +34,13 @@ _LITERAL = re.compile(r'\(?"(?:\\.|[^"\\])*"\)?|true|false|[-\d(][-+*/^(). \dex]
 # What check.refuse raises is the reply. pcall would give the text of an error alone.
 _FRAME = """\
 local ok, reply = xpcall(%s, %s)
-if ok or type(reply) == "table" and reply.is_refusal then
+local is_refusal = type(reply) == "table" and reply.is_refusal
+if not ok and (not is_refusal or reply.has_writes) then
+%send
+if ok or is_refusal then
 return reply
 end
-%serror(reply, 0)
+error(reply, 0)
 """
 
 
@@ -64,7 +68,7 @@ class Item:
     @property
     def is_state(self) -> bool:
         """Whether it is a table that begins each call empty."""
-        return self.text == "PER_CALL"
+        return self.text == "{}"
 
     def __str__(self) -> str:
         return f"{self.module.name}.{self.name}"
@@ -98,7 +102,7 @@ def parse_module(name: str, source: str, require: Require) -> Module:
             item = _item(module, statement)
             module.items[f"M.{item.name}" if item.is_public else item.name] = item
     for item in sorted(module.items.values(), key=lambda item: item.is_function):
-        item.parts = ["{}"] if item.is_state else _parts(item.text, module, item)
+        item.parts = ["{}"] if item.text == "KEPT" else _parts(item.text, module, item)
         text = "".join(part if isinstance(part, str) else "?" for part in item.parts)
         if not item.is_function and _LITERAL.fullmatch(text):
             item.literal = text if text.isalnum() else f"({text})"
@@ -196,7 +200,7 @@ def link_script(script: Module, common: Container[str] = (), group: Callable[[It
         entries.append(f"__index = function(_, n)\nlocal v\n{choice}\nF_[n] = v\nreturn v\nend")
     table = "local F_\nF_ = {\n" + ",\n".join(entries) + "\n}\nsetmetatable(F_, F_)\n"
     frame = _FRAME % (f"function()\n{render(script.parts)}\nend", "function(problem) return problem end", "")
-    return f"local LASTS = false\n{table}{frame}"
+    return table + frame
 
 
 def reached_by(script: Module) -> dict[Item, None]:
@@ -228,9 +232,7 @@ _FLAGS = {"write": "", "drain": '"allow-oom"', "read": '"no-writes"'}
 
 _HEAD = """\
 local KEYS, ARGV
-local LASTS = true
 local definitions, modules, operations, STATE, namespaces = {}, {}, {}, {}, {}
-local few = 8
 local current, current_keys
 -- Where modules look for keys are those that were asked for since the namespace changed: few, so that it changes
 -- at little cost where several take turns.
@@ -284,16 +286,9 @@ local function run(name, keys, arguments)
   elseif keys[1] ~= current then
     use(keys[1])
   end
-  -- A table that had few entries is emptied and used again.
-  local next = next
   for table, content in next, STATE do
-    local left = few
-    for key in next, content do
-      content[key], left = nil, left - 1
-      if left < 0 then
-        STATE[table] = {}
-        break
-      end
+    if next(content) ~= nil then
+      STATE[table] = {}
     end
   end
   local operation = operations[name]

@@ -16,12 +16,6 @@ from jqmaster.manifest.types import Type
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _where(text: str) -> Any:
-    from jqmaster.engine.queryline import where_of
-
-    return _json(text, "the filter") if text.startswith(("{", "@")) else where_of(text, show.now_ms())
-
-
 def _json(text: str, what: str = "the value") -> Any:
     return values.parsed(text, what)
 
@@ -59,7 +53,7 @@ def _job(text: str) -> Any:
     return _json(text, "the job") if text.startswith(("{", "@")) else {"name": text}
 
 
-Where = Annotated[object, kind(_where, "LINE|JSON")]
+Where = Annotated[object, kind(lambda text: _json(text, "the filter"), "JSON")]
 _SETTINGS = Annotated[object, kind(_settings, "SETTING=VALUE,…|JSON")]
 _TYPES: dict[str, Any] = {
     **dict.fromkeys("text name queue worker job state actor token cursor url secret zone".split(), str),

@@ -28,9 +28,7 @@ class Filter:
     tag: Annotated[str | None, option("with this tag")] = None
     group: Annotated[str | None, option("failed for good with this group (see failures)")] = None
     worker: Annotated[str | None, option("that this worker runs or ran last")] = None
-    where: Annotated[Where | None, option("'customer.id:acme amount:>5 slower:30s text', or JSON: docs/finding.md")] = (
-        None
-    )
+    where: Annotated[Where | None, option('{"match": {"argument.customer.id": "acme"}}: docs/finding.md')] = None
     older: Annotated[Duration | None, option("created longer ago than this: 90, 5m, 2h, 1d")] = None
     newer: Annotated[Duration | None, option("created more recently than this")] = None
 

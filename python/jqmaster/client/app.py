@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from jqmaster.client.link import Link
@@ -69,11 +68,5 @@ class JQ(Registry):
         from jqmaster.client.immediate import Memory
 
         memory = Memory(self)
-        with self.connected(self.target, Link(lambda: memory, self.serializer)):
-            yield
-
-    @contextmanager
-    def using(self, url: str, namespace: str | None = None) -> Iterator[None]:
-        """Within it the object is that of another server: for tests."""
-        with self.connected(replace(self.target, url=url, namespace=namespace)):
+        with self.using(self.url, self.target.namespace, Link(lambda: memory, self.serializer)):
             yield

@@ -98,6 +98,7 @@ class Signature:
             self._signature = inspect.signature(function)
         except ValueError:
             raise TypeError("its parameters are not known; wrap it in a function that names them") from None
+        self.bind = self._signature.bind
         self._function = function
         self._parameters = self._signature.parameters
         self.returns_none = self._signature.return_annotation in (None, "None")
@@ -122,17 +123,13 @@ class Signature:
             advice = "have its module know it before the first job is made, not only type checkers"
             raise TypeError(f"{error}; {advice}") from None
 
-    def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:
-        """By name of the parameter, without defaults."""
-        return self._signature.bind(*args, **kwargs)
-
     def encode(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """The value for these arguments; None when there are none."""
         if self._plain and not kwargs and not self.converters and len(args) <= len(self._names):
             named = dict(zip(self._names, args, strict=False))
             if self._required <= named.keys():
                 return named or None
-        bound = self.bind(args, kwargs)
+        bound = self.bind(*args, **kwargs)
         self._convert(bound.arguments, "send")
         if not self._by_name:
             return join(bound.args, bound.kwargs)
@@ -140,7 +137,11 @@ class Signature:
 
     def decode(self, value: Any) -> Arguments:
         """The arguments that `value` stands for."""
-        bound = self.bind(*split(value))
+        if self._plain and type(value) is dict and self._required <= value.keys() <= self._parameters.keys():
+            if not self.converters:
+                return (), value
+        args, kwargs = split(value)
+        bound = self.bind(*args, **kwargs)
         self._convert(bound.arguments, "make")
         return bound.args, bound.kwargs
 
@@ -312,7 +313,7 @@ def key_of(
         return unique or None
     given: Any = join(args, kwargs)
     if signature is not None:
-        bound = signature.bind(args, kwargs)
+        bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         given = bound.arguments
     # By the serializer, so that nobody can guess what one that encrypts has hidden.

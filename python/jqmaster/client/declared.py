@@ -44,7 +44,7 @@ def schedule_of(jq: Any, task: Any, when: ScheduleOptions) -> tuple[str, Bring]:
     schedule_id, args, kwargs = own.pop("id", None) or task.name, own.pop("args", ()), own.pop("kwargs", {})
     task = task.options(**own.pop("options", {}))
     if task.signature is not None:  # values wait until all types are known
-        task.signature.bind(tuple(args), kwargs)
+        task.signature.bind(*args, **kwargs)
 
     async def bring() -> None:
         call = task.job(*args, **kwargs)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Coroutine, Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from jqmaster.client import handle as handles
-from jqmaster.client.handle import Handle, JobCancelled, JobError, batched
-from jqmaster.client.link import Link, plain
+from jqmaster.client.handle import Handle, JobError, batched
+from jqmaster.client.link import plain
 from jqmaster.client.task import Call, calls_of
 from jqmaster.engine.ended import ENDED
 from jqmaster.engine.options import JobOptions
@@ -23,26 +23,19 @@ MOST_JOBS = 10_050  # of a flow, without its callbacks
 MOST_LINKS = 100_000  # what they depend on, all together
 
 
+@dataclass(slots=True, eq=False)
 class Flow(Generic[R_co]):
-    """What `chain`, `group` and `chord` have enqueued. `await flow` is `await flow.aresult()`.
+    """What `chain` and `group` have enqueued. `await flow` is `await flow.aresult()`.
 
-    `jobs`: handles of its jobs, in order; `callbacks`: of those for when it is done, or one failed, which count
-    for neither its result nor its progress. Every method has an async twin with an `a` before its name.
+    `jobs`: handles of its jobs, in order; `callbacks`: that of `failed`, which counts for neither its result nor its
+    progress. Every method has an async twin with an `a` before its name.
     """
 
-    __slots__ = ("_ends", "_is_list", "callbacks", "jobs", "link")
-
-    def __init__(
-        self, link: Link, jobs: Sequence[Handle[Any]], callbacks: Sequence[Handle[Any]], ends: int, is_list: bool
-    ) -> None:
-        self.link = link
-        self.jobs = list(jobs)
-        self.callbacks = list(callbacks)
-        self._ends = self.jobs[-ends:]
-        self._is_list = is_list
-
-    def __repr__(self) -> str:
-        return f"<flow of {len(self.jobs)} jobs>"
+    jobs: list[Handle[Any]]
+    callbacks: list[Handle[Any]]
+    _jq: Any
+    _ends: list[Handle[Any]]
+    _is_list: bool
 
     def __await__(self) -> Generator[Any, None, R_co]:
         return self.aresult().__await__()
@@ -54,11 +47,14 @@ class Flow(Generic[R_co]):
         Raises as `Handle.result`. When one of the jobs before failed or was cancelled, that is the one it tells.
         """
         try:
-            results: Any = await handles.gather(self._ends, timeout, return_errors=False)
+            results: Any = await self._jq.agather(self._ends, timeout)
         except JobError as error:
             if error.reason != "dependency":
                 raise
-            raise await self._cause() or error from None
+            for job, document in zip(self.jobs, await self._documents(), strict=True):
+                if document and document["status"] in ("error", "cancelled"):
+                    await job.aresult()
+            raise
         return results if self._is_list else results[0]  # type: ignore[no-any-return]
 
     async def aprogress(self) -> Counter[str]:
@@ -69,39 +65,26 @@ class Flow(Generic[R_co]):
         """Cancel all that has not ended, callbacks included; how many jobs that were. `force` as of `Handle.cancel`.
         Of more than 1000 jobs in steps, those behind others first."""
         ids = [job.id for job in reversed((*self.jobs, *self.callbacks))]
-        engine = (await self.link.open()).engine
-        states = await batched(partial(engine.cancel, force=force or None), ids)
+        states = await batched(partial((await self._jq.aengine()).cancel, force=force or None), ids)
         return sum(state not in ENDED and not state.isupper() for state in states)
 
     result, progress, cancel = plain(aresult), plain(aprogress), plain(acancel)
 
     async def _documents(self) -> list[Document | None]:
-        engine = (await self.link.open()).engine
-        return await batched(engine.get, [job.id for job in self.jobs])
-
-    async def _cause(self) -> Exception | None:
-        """What the first job has to say that went wrong by itself."""
-        for document in await self._documents():
-            if document and document["status"] == "cancelled":
-                return JobCancelled(document["id"])
-            if document and document["status"] == "error" and document.get("reason") != "dependency":
-                return handles.failure(handles.unpacked(document, self.link.serializer))
-        return None
+        return await batched((await self._jq.aengine()).get, [job.id for job in self.jobs])
 
 
 class FlowMethods:
     """What a `JQ` has of flows."""
 
-    link: Link
     aenqueue_many: Any
 
-    # Not coroutine functions: the calls are made where they come from, not in the loop.
-    def achain(
+    async def achain(
         self,
         *steps: *tuple[*tuple[Step, ...], Call[R]],
         failed: Call[Any] | None = None,
         request: str | None = None,
-    ) -> Coroutine[Any, Any, Flow[R]]:
+    ) -> Flow[R]:
         """Enqueue calls of which each depends on the one before; at most 10,050. A step may be a list of calls, which
         run side by side, up to 10,000, or empty; the last is one call, and its result that of the flow.
 
@@ -111,37 +94,23 @@ class FlowMethods:
         none, more in batches of which the last has the end: a repeat with the same `request` completes what was
         broken off. Raises ValueError for more jobs, or where they depend on more than 100,000 all together.
         """
-        return self._enqueued(steps, None, failed, request, is_list=False)
+        return await self._flow(steps, failed, request, is_list=False)
 
-    def achord(
-        self,
-        calls: Iterable[Call[Any]],
-        then: Call[R],
-        *,
-        failed: Call[Any] | None = None,
-        request: str | None = None,
-    ) -> Coroutine[Any, Any, Flow[R]]:
-        """`chain` of two steps: `calls` side by side, then one that finds their results."""
-        return self.achain(calls, then, failed=failed, request=request)
-
-    def agroup(
+    async def agroup(
         self,
         calls: Iterable[Call[R]],
         *,
-        done: Call[Any] | None = None,
         failed: Call[Any] | None = None,
         request: str | None = None,
-    ) -> Coroutine[Any, Any, Flow[list[R]]]:
-        """Enqueue calls that run side by side; their results in order are that of the flow. `done`: a call for when
-        all are done; it finds the results. All else as of `chain`."""
-        return self._enqueued([calls], done, failed, request, is_list=True)
+    ) -> Flow[list[R]]:
+        """Enqueue calls that run side by side; their results in order are that of the flow. All else as of `chain`."""
+        return await self._flow([calls], failed, request, is_list=True)
 
-    chain, chord, group = plain(achain), plain(achord), plain(agroup)
+    chain, group = plain(achain), plain(agroup)
 
-    def _enqueued(
-        self, steps: Sequence[Step], done: Call[Any] | None, failed: Call[Any] | None, request: str | None, *,
-        is_list: bool,
-    ) -> Coroutine[Any, Any, Flow[Any]]:  # fmt: skip
+    async def _flow(
+        self, steps: Sequence[Step], failed: Call[Any] | None, request: str | None, *, is_list: bool
+    ) -> Flow[Any]:
         copies: dict[Call[Any], Call[Any]] = {}
         jobs: list[Call[Any]] = []
         level: list[Call[Any]] = []
@@ -154,15 +123,11 @@ class FlowMethods:
                 raise ValueError(f"expected a flow of at most {most}")
             level = [_after(level, call, copies) for call in calls] or level
             jobs += level if calls else []
-        callbacks = [] if done is None else [_after(level, done, copies)]
-        if failed is not None and (jobs or callbacks):  # of nothing none can fail
-            callbacks.append(_after([*jobs, *callbacks], failed, copies, if_failed="only"))
-
-        async def enqueue() -> Flow[Any]:
-            made = await self.aenqueue_many([*jobs, *callbacks], request=request)
-            return Flow(self.link, made[: len(jobs)], made[len(jobs) :], len(level), is_list)
-
-        return enqueue()
+        # Of nothing none can fail.
+        callbacks = [_after(jobs, failed, copies, if_failed="only")] if failed is not None and jobs else []
+        made = await self.aenqueue_many([*jobs, *callbacks], request=request)
+        ends = made[len(jobs) - len(level) : len(jobs)]
+        return Flow(made[: len(jobs)], made[len(jobs) :], self, ends, is_list)
 
 
 def _after(before: Sequence[Call[Any]], call: Call[Any], copies: dict[Call[Any], Call[Any]], **more: Any) -> Call[Any]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar, Unpack
 
 from jqmaster.client.calling import MessagePack, Serializer
@@ -75,10 +76,11 @@ class NoResult(LookupError):
         self.reason = reason
 
     def __str__(self) -> str:
-        kept = {"none": "it keeps none (keep_result)", "expired": "it was read, or its time is over"}
-        return f"job {self.job_id} is done, and has no result: {kept[self.reason]}"
+        why = "it keeps none (keep_result)" if self.reason == "none" else "it was read, or its time is over"
+        return f"job {self.job_id} is done, and has no result: {why}"
 
 
+@dataclass(slots=True, unsafe_hash=True)
 class Handle(Reference, Generic[R_co]):
     """A job. Two that stand for the same job are equal. `await handle` is `await handle.aresult()`.
 
@@ -86,23 +88,11 @@ class Handle(Reference, Generic[R_co]):
     slot meanwhile: better raise `ResumeAfter`.
     """
 
-    __slots__ = ("created", "id", "link", "task")
-
-    def __init__(self, link: Link, job_id: str, *, created: bool = True, task: Any = None) -> None:
-        self.id = job_id
-        self.created = created
-        """False where `unique` found a job that was there."""
-        self.link = link
-        self.task = task
-
-    def __repr__(self) -> str:
-        return f"<job {self.id}>"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Handle) and other.id == self.id
-
-    def __hash__(self) -> int:
-        return hash(self.id)
+    id: str
+    link: Link = field(compare=False, repr=False)
+    task: Any = field(default=None, compare=False, repr=False)
+    created: bool = field(default=True, compare=False, repr=False)
+    """False where `unique` found a job that was there."""
 
     def __await__(self) -> Generator[Any, None, R_co]:
         return self.aresult().__await__()
@@ -120,7 +110,8 @@ class Handle(Reference, Generic[R_co]):
         if state == "skipped":
             raise JobSkipped(self.id)
         if state == "error":
-            raise failure(await self.adocument())
+            job = await self.adocument()
+            raise JobError(self.id, job.get("reason", "other"), job.get("message", ""), job.get("error"))
         try:
             _, packed = await (await self.link.open()).engine.result(self.id)
         except Expired:
@@ -221,11 +212,6 @@ async def batched(call: Callable[[list[str]], Awaitable[Sequence[Any]]], ids: Se
     return results
 
 
-def failure(job: Document) -> JobError:
-    """What its document says of a job that failed for good."""
-    return JobError(job["id"], job.get("reason", "other"), job.get("message", ""), job.get("error"))
-
-
 def unpacked(reply: Any, serializer: Serializer) -> Any:
     """`reply` with values instead of bytes in its documents. What cannot be read stays bytes."""
     if isinstance(reply, Page):
@@ -238,17 +224,3 @@ def unpacked(reply: Any, serializer: Serializer) -> Any:
                 # Errors are packed by workers of any kind, as what MessagePack has.
                 reply[name] = (MessagePack() if name == "error" else serializer).loads(reply[name])
     return reply
-
-
-async def gather(handles: Iterable[Handle[T]], timeout: float | None, *, return_errors: bool) -> list[Any]:
-    """See `JQ.gather`."""
-    deadline = None if timeout is None else time.monotonic() + timeout
-    results: list[Any] = []
-    for handle in handles:
-        try:
-            results.append(await handle.aresult(None if deadline is None else max(0.0, deadline - time.monotonic())))
-        except Exception as error:
-            if not return_errors:
-                raise
-            results.append(error)
-    return results

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 import os
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+import weakref
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 from urllib.parse import quote
 
 from jqmaster.cluster.opening import Opened
@@ -71,14 +71,6 @@ class Target:
         return RedisTransport(self) if self.is_redis else HttpTransport(self)
 
 
-def wait_s(wait: float | None) -> float:
-    """How long a call may take, also by the variable `JQ_WAIT`. Raises ValueError."""
-    seconds = float(os.environ.get("JQ_WAIT") or Target.wait_s if wait is None else wait)
-    if not 0 < seconds < math.inf:
-        raise ValueError(f"wait: expected seconds, more than 0, got {seconds:g}")
-    return seconds
-
-
 class Transport:
     """Calls of one event loop, or plain ones. All raise the classes of `jqmaster.errors`; what is packed stays
     bytes."""
@@ -130,11 +122,9 @@ class RedisTransport(Transport):
         return state
 
     async def close(self) -> None:
-        try:
-            if self._ended is not None:
-                await self._ended.stop()
-        finally:
-            await self._opened.close()
+        if self._ended is not None:
+            await self._ended.stop()
+        await self._opened.close()
 
     async def _listen(self, job_id: str, until: float) -> str | None:
         """As `Ended.wait`, for one who blocks."""
@@ -188,6 +178,7 @@ class Link:
         self.serializer = serializer
         self._make = make
         self._made: dict[Place, tuple[Transport, AsyncGenerator[None, None]]] = {}
+        weakref.finalize(self, _close, self._made)
 
     async def open(self) -> Transport:
         """The transport of plain calls in one, else that of the loop that runs."""
@@ -197,14 +188,7 @@ class Link:
 
     def close(self) -> None:
         """Close the connections of all loops, and of plain calls. What is asked later opens new ones."""
-        for place in [place for place in self._made if place[0] == os.getpid()]:
-            transport, closing = self._made.pop(place)
-            loop = place[1]
-            if loop is None:
-                plainly.run(transport.close())
-            elif loop.is_running():
-                with contextlib.suppress(RuntimeError):  # it has closed meanwhile
-                    asyncio.run_coroutine_threadsafe(closing.aclose(), loop)
+        _close(self._made)
 
     async def _open(self, place: Place) -> Transport:
         for other in [other for other in list(self._made) if other[1] is not None and other[1].is_closed()]:
@@ -216,6 +200,18 @@ class Link:
             # A loop that is shut down closes its asynchronous generators, whatever it runs by then.
             await anext(closing)
         return transport
+
+
+def _close(made: dict[Place, tuple[Transport, AsyncGenerator[None, None]]]) -> None:
+    """What a parent process has made is its own."""
+    for place in [place for place in made if place[0] == os.getpid()]:
+        transport, closing = made.pop(place)
+        loop = place[1]
+        if loop is None:
+            plainly.run(transport.close())
+        elif loop.is_running():
+            with contextlib.suppress(RuntimeError):  # it has closed meanwhile
+                asyncio.run_coroutine_threadsafe(closing.aclose(), loop)
 
 
 async def _closing(transport: Transport) -> AsyncGenerator[None, None]:
@@ -235,28 +231,22 @@ def plain(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
     return _named(call, method)
 
 
-def plain_each(method: Callable[P, AsyncIterator[T]]) -> Callable[P, Iterator[T]]:
+def plain_each(method: Callable[P, AsyncGenerator[T, None]]) -> Callable[P, Iterator[T]]:
     """The same for what gives one thing after the other."""
 
     @wraps(method)
     def call(*args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
         items = method(*args, **kwargs)
         try:
-            while (item := plainly.run(_next(items))) is not _END:
+            while (item := plainly.run(cast(Any, anext(items, _END)))) is not _END:
                 yield item
         finally:
-            if isinstance(items, AsyncGenerator):
-                plainly.run(items.aclose())
+            plainly.run(items.aclose())
 
     return _named(call, method)
 
 
-def _named(call: T, method: Callable[..., Any]) -> T:
-    for attribute in ("__name__", "__qualname__"):
-        before, dot, name = getattr(method, attribute).rpartition(".")
-        setattr(call, attribute, before + dot + name.removeprefix("a"))
+def _named(call: Callable[P, T], method: Callable[..., Any]) -> Callable[P, T]:
+    call.__name__ = method.__name__[1:]
+    call.__qualname__ = method.__qualname__.removesuffix(method.__name__) + call.__name__
     return call
-
-
-async def _next(items: AsyncIterator[T]) -> T:
-    return await anext(items, _END)

@@ -103,8 +103,6 @@ class PlainOperations:
         """Takes the outcomes of attempts, and gives the worker its next jobs in the same round trip."""
     def forget(self, name: str) -> None:
         """Removes a queue that has no jobs, with its settings and statistics."""
-    def free(self, unique: str) -> str:
-        """Frees a unique key; its job goes on without one."""
     def get(self, ids: Sequence[str]) -> list[Document | None]:
         """Documents of jobs: all there is to know about each."""
     @overload
@@ -346,8 +344,6 @@ class PlainOperations:
         """Does what is due by the clock, in bounded steps."""
     def touch(self, ids: Sequence[str]) -> int:
         """Notes that keys of the HTTP API were used."""
-    def track(self, ids: Sequence[str], on: bool | None = ...) -> list[Any]:
-        """Publishes each further change of state of jobs on channels of their own, or stops doing so."""
     def trail(
         self,
         who: str | None = ...,

@@ -4,17 +4,18 @@ are for."""
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar, Unpack, cast, overload
 
-from jqmaster.client import handle as handles
 from jqmaster.client.calling import MessagePack, Serializer
 from jqmaster.client.declared import Bring, LimitOptions, Match, limit_of, schedule_of
 from jqmaster.client.flow import FlowMethods
 from jqmaster.client.handle import Handle, batched, unpacked
-from jqmaster.client.link import Link, Target, plain, plain_each, wait_s
+from jqmaster.client.link import Link, Target, plain, plain_each
 from jqmaster.client.operations import PlainOperations
 from jqmaster.client.task import (
     Call,
@@ -69,7 +70,7 @@ class Registry(FlowMethods):
             namespace,
             cast(Form, form or os.environ.get("JQ_FORM") or "auto"),
             os.environ.get("JQ_RECREATE") == "1" if recreate is None else recreate,
-            actor, key, key_file, wait_s(wait),
+            actor, key, key_file, float(os.environ.get("JQ_WAIT") or 5) if wait is None else wait,
         )  # fmt: skip
         self.serializer: Serializer = serializer or MessagePack()
         self.defaults: JobOptions = options.check(defaults)
@@ -101,10 +102,11 @@ class Registry(FlowMethods):
             self.target, self.link = target, Link(target.transport, self.serializer)
 
     @contextmanager
-    def connected(self, target: Target, link: Link | None = None) -> Iterator[None]:
-        """Be so within the context; `link`: by this one."""
+    def using(self, url: str, namespace: str | None = None, link: Link | None = None) -> Iterator[None]:
+        """Within it the object is that of another server: for tests. `link`: the way there."""
         before = self.target, self.link
-        self.target, self.link = target, link or Link(target.transport, self.serializer)
+        self.target = replace(self.target, url=url, namespace=namespace)
+        self.link = link or Link(self.target.transport, self.serializer)
         try:
             yield
         finally:
@@ -181,34 +183,36 @@ class Registry(FlowMethods):
             raise TypeError(f"expected the name of a job, got {name!r}; a task has enqueue(...) and job(...)")
         return self.task(name, **chosen).call_with(argument, (argument,), {})
 
-    # Not coroutine functions: what the caller gives is read and packed in the caller's thread.
-    def aenqueue(
-        self, name: str, argument: Any = None, **chosen: Unpack[JobOptions]
-    ) -> Coroutine[Any, Any, Handle[Any]]:
+    async def aenqueue(self, name: str, argument: Any = None, **chosen: Unpack[JobOptions]) -> Handle[Any]:
         """Enqueue a job by name, with its bare argument, for functions that live elsewhere."""
-        return self.aenqueue_call(self.new_job(name, argument, **chosen))
+        return (await self.aenqueue_many([self.new_job(name, argument, **chosen)]))[0]
 
-    async def aenqueue_call(self, call: Call[R_co]) -> Handle[R_co]:
-        """Enqueue one call, made with `task.job(...)` or `new_job`."""
-        return (await self._enqueue([call], None))[0]
-
-    def aenqueue_many(
-        self, calls: Iterable[Call[R_co]], *, request: str | None = None
-    ) -> Coroutine[Any, Any, list[Handle[R_co]]]:
+    async def aenqueue_many(self, calls: Iterable[Call[R_co]], *, request: str | None = None) -> list[Handle[R_co]]:
         """Enqueue calls, made with `task.job(...)` or `new_job`; 1000 at a time, of which all are enqueued or none.
 
         After Unavailable they may be there or not. Repeating the same call with the same `request`, any text
         of your own, enqueues nothing twice (within ten minutes, unless the settings say otherwise).
         """
-        return self._enqueue(calls_of(calls), request)
+        calls, transport = calls_of(calls), await self.link.open()
+        siblings: dict[Any, str | int] = {}
+        done: list[Handle[R_co]] = []
+        for start in range(0, len(calls), BATCH):
+            part = calls[start : start + BATCH]
+            siblings |= {call: index for index, call in enumerate(part)}
+            token = request and (f"{request}:{start}" if start else request)
+            added = await transport.enqueue([call.new_job(siblings) for call in part], token)
+            pairs = list(zip(part, added, strict=True))
+            siblings |= {call: job.id for call, job in pairs}
+            done += [Handle(job.id, self.link, call.task, job.created) for call, job in pairs]
+        return done
 
-    enqueue, enqueue_call, enqueue_many = plain(aenqueue), plain(aenqueue_call), plain(aenqueue_many)
+    enqueue, enqueue_many = plain(aenqueue), plain(aenqueue_many)
 
     # -- waiting ----------------------------------------------------------------------------------
 
     def handle(self, job_id: str) -> Handle[Any]:
         """A job by its id. Asks nobody: it may not exist."""
-        return Handle(self.link, job_id)
+        return Handle(job_id, self.link)
 
     async def agather(
         self, jobs: Iterable[Handle[R]], timeout: float | None = None, *, return_errors: bool = False
@@ -217,7 +221,16 @@ class Registry(FlowMethods):
 
         Raises what the first that goes wrong raises; with `return_errors` these stand among the results.
         """
-        return await handles.gather(jobs, timeout, return_errors=return_errors)
+        deadline = None if timeout is None else time.monotonic() + timeout
+        results: list[Any] = []
+        for job in jobs:
+            try:
+                results.append(await job.aresult(None if deadline is None else max(0.0, deadline - time.monotonic())))
+            except Exception as error:
+                if not return_errors:
+                    raise
+                results.append(error)
+        return results
 
     async def adependency_results(self, *, return_errors: bool = False) -> list[Any]:
         """In a job: the results of those that it depends on, in the order of its `depends`. They stay until
@@ -233,7 +246,7 @@ class Registry(FlowMethods):
         ids = list(job.depends or ())
         documents = await batched((await self.aengine()).get, ids)
         tasks = [document and self.tasks.get(document["name"]) for document in documents]
-        jobs = [Handle[Any](self.link, job_id, task=task) for job_id, task in zip(ids, tasks, strict=True)]
+        jobs = [Handle[Any](job_id, self.link, task) for job_id, task in zip(ids, tasks, strict=True)]
         return await self.agather(jobs, return_errors=return_errors)
 
     gather, dependency_results = plain(agather), plain(adependency_results)
@@ -268,7 +281,7 @@ class Registry(FlowMethods):
                 reply = step._replace(changed=reply.changed + step.changed)
         return unpacked(reply, self.link.serializer)
 
-    async def aeach(self, operation: str, /, *arguments: Any, **named: Any) -> AsyncIterator[Any]:
+    async def aeach(self, operation: str, /, *arguments: Any, **named: Any) -> AsyncGenerator[Any, None]:
         """All that an operation lists, page after page: `jq.each("queues")`, `jq.each("tags")`."""
         if "count" in {argument.name for argument in contract_of(operation).arguments}:
             named.setdefault("count", PAGE)
@@ -280,7 +293,7 @@ class Registry(FlowMethods):
                 return
             named["cursor"] = reply.cursor
 
-    def ajobs(self, *, newest: bool = False, brief: bool = False, **where: Unpack[Where]) -> AsyncIterator[Document]:
+    def ajobs(self, *, newest: bool = False, brief: bool = False, **where: Unpack[Where]) -> AsyncGenerator[Any, None]:
         """All jobs that match. `brief`: without argument, result and error. `newest`: the order within a state
         (a tag, a group) is turned round."""
         conditions = given(**known(where, Where, "condition"))
@@ -315,20 +328,6 @@ class Registry(FlowMethods):
         task: Task[..., Any] = DefinedTask(self, function, name, given)
         self.tasks[name] = task
         return task
-
-    async def _enqueue(self, calls: list[Call[R_co]], request: str | None) -> list[Handle[R_co]]:
-        transport = await self.link.open()
-        siblings: dict[Any, str | int] = {}
-        done: list[Handle[R_co]] = []
-        for start in range(0, len(calls), BATCH):
-            part = calls[start : start + BATCH]
-            siblings |= {call: index for index, call in enumerate(part)}
-            token = request and (f"{request}:{start}" if start else request)
-            added = await transport.enqueue([call.new_job(siblings) for call in part], token)
-            pairs = list(zip(part, added, strict=True))
-            siblings |= {call: job.id for call, job in pairs}
-            done += [Handle(self.link, job.id, created=job.created, task=call.task) for call, job in pairs]
-        return done
 
 
 def _add(declared: dict[str, Bring], what: str, new_id: str, bring: Bring) -> None:

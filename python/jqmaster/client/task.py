@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Generic, ParamSpec, Protocol, Self, TypedDict, TypeVar, Unpack, cast, overload
 
 from jqmaster.client import calling
@@ -14,8 +15,7 @@ from jqmaster.client.link import plain
 from jqmaster.engine import options, tracing
 from jqmaster.engine.options import JobOptions, NewJob, Seconds
 from jqmaster.engine.replies import Job
-from jqmaster.worker.ending import UNPACKABLE, FollowUp, Move, NewCall, returned, unpackable
-from jqmaster.worker.failure import JobFailed, text_of
+from jqmaster.worker.ending import UNPACKABLE, FollowUp, JobFailed, Move, NewCall, returned, text_of, unpackable
 from jqmaster.worker.notes import notebook_of
 
 P = ParamSpec("P")
@@ -39,16 +39,14 @@ class TaskOptions(JobOptions, total=False):
     """These never do."""
 
 
+@dataclass(slots=True, eq=False)
 class Call(NewCall, Generic[R_co]):
     """A call that is not enqueued yet: for `JQ.enqueue_many`, `FollowUp` and `depends`. Two are two jobs, also with
     the same arguments."""
 
-    __slots__ = ("argument", "options", "task")
-
-    def __init__(self, task: Task[..., Any], argument: bytes, chosen: JobOptions) -> None:
-        self.task = task
-        self.argument = argument
-        self.options = chosen
+    task: Task[..., Any]
+    argument: bytes = field(repr=False)
+    options: JobOptions = field(repr=False)
 
     def spec(self) -> dict[str, Any]:
         """Its spec; `depends` still as it was given."""
@@ -59,9 +57,6 @@ class Call(NewCall, Generic[R_co]):
         if "depends" in spec:
             spec["depends"] = [_reference(dependency, siblings) for dependency in spec["depends"]]
         return NewJob(spec, self.argument)
-
-    def __repr__(self) -> str:
-        return f"<call of {self.task.name}>"
 
 
 def calls_of(calls: Any) -> list[Call[Any]]:
@@ -104,19 +99,19 @@ class Task(Generic[P, R]):
         if function is not None:
             functools.update_wrapper(self, function, updated=())  # type: ignore[arg-type]
 
-    # Not coroutine functions: an argument is packed where it comes from, not in the loop.
-    def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, Handle[R]]:
+    async def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> Handle[R]:
         """Enqueue a call with these arguments. Raises TypeError when they do not fit the function, and what
         `jqmaster.errors` has."""
-        enqueued: Coroutine[Any, Any, Handle[R]] = self.jq.aenqueue_call(self.job(*args, **kwargs))
-        return enqueued
+        handle: Handle[R]
+        [handle] = await self.jq.aenqueue_many([self.job(*args, **kwargs)])
+        return handle
 
-    def amap(self, arguments: Iterable[Any]) -> Coroutine[Any, Any, list[Handle[R]]]:
+    async def amap(self, arguments: Iterable[Any]) -> list[Handle[R]]:
         """Enqueue one job for each of `arguments`, 1000 in a call: a tuple holds positional arguments,
         anything else is the one argument."""
         call: Callable[..., Call[R]] = self.job
         calls = (call(*(args if isinstance(args, tuple) else (args,))) for args in arguments)
-        enqueued: Coroutine[Any, Any, list[Handle[R]]] = self.jq.aenqueue_many(calls)
+        enqueued: list[Handle[R]] = await self.jq.aenqueue_many(calls)
         return enqueued
 
     enqueue, map = plain(aenqueue), plain(amap)
@@ -132,7 +127,7 @@ class Task(Generic[P, R]):
     def handle(self, job_id: str) -> Handle[R]:
         """A job of this kind by its id, whose result is of the type that the function is annotated to return. Asks
         nobody: it may not exist, or be of another kind."""
-        return Handle(self.jq.link, job_id, task=self)
+        return Handle(job_id, self.jq.link, self)
 
     def options(self, **more: Unpack[JobOptions]) -> Self:
         """The task with options for the jobs to come, these as well: `add.options(delay=5).enqueue(1, 2)`."""

@@ -15,6 +15,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from jqmaster import __version__
 from jqmaster.client.handle import batched
 from jqmaster.client.immediate import Memory
 from jqmaster.client.registry import Registry
@@ -26,17 +27,16 @@ from jqmaster.engine.replies import Job
 from jqmaster.errors import Invalid, JQError, Unavailable, brought_by
 from jqmaster.server import logs
 from jqmaster.server.signing import new_secret
+from jqmaster.worker.attempts import Attempts
 from jqmaster.worker.ending import Outcome
 from jqmaster.worker.notes import in_a_loop
 from jqmaster.worker.signals import Signals
-from jqmaster.worker.slots import Slots
-from jqmaster.worker.sources import EngineSource, RedisSource
+from jqmaster.worker.sources import AWAY, EngineSource, HttpSource, RedisSource
 from jqmaster.worker.threads import Threads
-from jqmaster.worker.trouble import AWAY, lasting
-from jqmaster.worker.worker import STOP_TIMEOUT_S, Function, Worker
+from jqmaster.worker.worker import STOP_TIMEOUT_S, Function, Worker, lasting
 
 if TYPE_CHECKING:
-    from jqmaster.worker.process_pool import ProcessPool
+    from jqmaster.worker.processes import ProcessPool
 
 log = logging.getLogger("jqmaster.worker")
 _ANY_ADDRESS = ("", "0.0.0.0", "::")
@@ -78,9 +78,8 @@ class AppWorker:
             raise ValueError(f"concurrency: expected 1 to {_MOST_JOBS}, got {self.concurrency}; start more workers")
         if len(self.queues) > _MOST_QUEUES:
             raise ValueError(
-                f"queues: a worker takes jobs from at most {_MOST_QUEUES} queues, got {len(self.queues)}. Each kind "
-                'of job waits in a queue of its own unless it is told another: give them one, as by JQ(queue="default")'
-                "; or name queues or patterns, such as --queues 'mail.*,report.*'"
+                f"a worker takes jobs from at most {_MOST_QUEUES} queues, got {len(self.queues)}, one for each kind: "
+                "give them one, as by JQ(queue=\"default\"), or name patterns, such as --queues 'mail.*,report.*'"
             )
         if self.push and not self.advertise and self.host in _ANY_ADDRESS:
             raise ValueError(
@@ -101,7 +100,10 @@ class AppWorker:
             problem = "gevent has patched threads, in which a worker runs plain functions: they would never begin"
             logs.say(log, f"{problem}. Patch in no module that workers import", is_error=True)
             return 1
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None
+        with suppress(ImportError):  # asyncio's own will do
+            from uvloop import new_event_loop as loop_factory
+        with asyncio.Runner(loop_factory=loop_factory) as runner:
             stop = asyncio.Event()
             signals = Signals(runner.get_loop(), stop.set, self.drain_timeout_s)
             code, is_outlived = signals.run(self._ended(stop))
@@ -156,7 +158,8 @@ class AppWorker:
         """What surrounds a worker: what the program declares, and lifespans; the end of threads and processes."""
         tried = asyncio.Event()
         async with AsyncExitStack() as stack:
-            stack.callback(self._end)
+            stack.callback(lambda: self._processes.stop() if self._processes else None)
+            stack.callback(self.threads.stop)
             bringing = asyncio.create_task(_bring(self.jq, tried), name="declared")
             bringing.add_done_callback(lambda _: tried.set())
             stack.push_async_callback(end, [bringing])
@@ -170,16 +173,11 @@ class AppWorker:
         if not task.process:
             return await task.attempt(job, self.threads.run)
         if self._processes is None:
-            from jqmaster.worker.process_pool import ProcessPool
+            from jqmaster.worker.processes import ProcessPool
 
             self._processes = ProcessPool(self.threads, self.concurrency, self.process_jobs)
         assert task.function is not None
         return await self._processes.run(task.function.__module__, job, self.jq.target)
-
-    def _end(self) -> None:
-        self.threads.stop()
-        if self._processes is not None:
-            self._processes.stop()
 
     async def _ended(self, stop: asyncio.Event) -> tuple[int, bool]:
         """With which exit code, and whether functions run on."""
@@ -190,8 +188,6 @@ class AppWorker:
             return 1, False
 
     def _source(self) -> EngineSource:
-        from jqmaster import __version__
-
         about = {
             "max_jobs": self.concurrency,
             "host": socket.gethostname() or None,
@@ -205,8 +201,6 @@ class AppWorker:
         if target.is_redis:
             how: dict[str, Any] = {"form": target.form, "recreate": target.recreate}
             return RedisSource(target.url, target.redis_namespace, queues, **how, **wish)
-        from jqmaster.worker.http_source import HttpSource
-
         urls, key = target.masters()
         return HttpSource(urls, queues, key=key, **wish)
 
@@ -217,14 +211,6 @@ class AppWorker:
             log.error("job %s (%s) failed for good in attempt %d: %s", job.id, job.name, job.attempt, message)
         if self.on_outcome is not None:
             self.on_outcome(outcome, state)
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    try:
-        import uvloop
-    except ImportError:  # asyncio's own will do
-        return None
-    return uvloop.new_event_loop
 
 
 async def _registered(source: EngineSource, stop: asyncio.Event) -> bool:
@@ -299,7 +285,7 @@ async def aburst(
     attempts: list[tuple[Outcome, str]] = []
     source = _BurstSource(jq, transport.engine, app.queues, ("retrying", "scheduled") if delayed else ("retrying",))
     worker = app.worker(source, on_outcome=lambda *attempt: attempts.append(attempt))
-    source.slots = worker.slots
+    source.attempts = worker.attempts
     try:
         async with app.surroundings():
             await worker.run(source.empty)
@@ -327,7 +313,7 @@ def _cause(outcome: Outcome) -> Exception:
 class _BurstSource(EngineSource):
     """A source that waits for no jobs, and says when there are none."""
 
-    slots: Slots
+    attempts: Attempts
 
     def __init__(self, jq: Registry, engine: Operations, queues: Sequence[str], states: Sequence[str]) -> None:
         """`states`: of jobs that are not waited for."""
@@ -339,14 +325,14 @@ class _BurstSource(EngineSource):
     async def fetch(self, count: int) -> list[Job]:
         try:
             while True:
-                was_busy = not self.slots.is_idle  # what ends meanwhile may leave more to run
+                was_busy = not self.attempts.is_idle  # what ends meanwhile may leave more to run
                 next_ms, jobs = await self._engine.pick(self.worker, count=count, **self._wish)
                 if jobs or not next_ms:
                     return jobs
                 if was_busy:
                     with suppress(TimeoutError):
                         async with asyncio.timeout(_LOOK_S):
-                            await self.slots.until(lambda: self.slots.is_idle)
+                            await self.attempts.until(lambda: self.attempts.is_idle)
                 elif not await self._hurry():
                     break
         except Exception as error:

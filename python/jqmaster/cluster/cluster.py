@@ -184,7 +184,7 @@ async def _schedule(cluster: Partitions, call: Call) -> Any:
     """It is where the jobs belong that it makes; what it made before may have belonged elsewhere."""
     job, name = call.spec.get("job"), call.spec.get("id")
     if not isinstance(job, dict):  # it is run or paused
-        return await _any(cluster, call)
+        return (await cluster.everywhere(call, lacking=True))[0]
     [home] = await cluster.routes.homes([(job, call.arguments[1])])
     home = home_of(str(name), len(cluster.engines)) if home is None else home
     reply = await cluster.at(home, call)
@@ -199,17 +199,16 @@ async def _first(cluster: Partitions, call: Call) -> Any:
     return await cluster.at(0, call)
 
 
-async def _any(cluster: Partitions, call: Call) -> Any:
-    """Whichever has it."""
-    return next(answer for answer in await cluster.everywhere(call, lacking=True) if answer is not None)
+async def _changed(cluster: Partitions, call: Call) -> list[Any]:
+    return await cluster.everywhere(call, lacking=True, changes=True)
 
 
 async def _all(cluster: Partitions, call: Call) -> Any:
     """The same in each."""
     if call.operation == "queue" and call.spec.get("known"):  # in one partition perhaps: then it is changed in all
-        await cluster.in_order(call)
+        await _changed(cluster, call)
         call = call.but(known=None)
-    answers = await cluster.in_order(call)
+    answers = await _changed(cluster, call)
     if call.operation == "queue":
         cluster.routes.forget(call.spec.get("name"))
         return listings.merged("queues", answers)
@@ -220,7 +219,7 @@ async def _constrain(cluster: Partitions, call: Call) -> Any:
     """Each partition has a part of the limits, unless it has keys of its own."""
     match = unpacked(call.arguments[1]) if len(call.arguments) > 1 else {}
     is_exact = len(cluster.engines) == 1 or await cluster.routes.is_exact(call.spec.get("by"), match)
-    return listings.merged("constraints", await cluster.in_order(call.but(shared=None if is_exact else True)))
+    return listings.merged("constraints", await _changed(cluster, call.but(shared=None if is_exact else True)))
 
 
 async def _tick(cluster: Partitions, call: Call) -> Any:
@@ -256,7 +255,7 @@ async def _none(cluster: Partitions, call: Call) -> Any:
 
 
 WAYS: Mapping[str, Callable[[Partitions, Call], Awaitable[Any]]] = {
-    "first": _first, "any": _any, "all": _all, "none": _none, "job": _job, "jobs": _jobs, "name": listings.by_name,
+    "first": _first, "all": _all, "none": _none, "job": _job, "jobs": _jobs, "name": listings.by_name,
     "order": listings.interleaved, "turn": listings.in_turn, "tags": listings.tags, "heartbeat": _heartbeat,
     "pick": _pick, "enqueue": _enqueue, "finish": _finish, "register": _register, "schedule": _schedule,
     "constrain": _constrain, "tick": _tick, "stats": _stats, "found": _found,

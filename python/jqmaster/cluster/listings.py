@@ -31,9 +31,14 @@ def packed(document: Any) -> bytes:
 
 def merged(listing: str, blobs: Sequence[bytes]) -> bytes:
     """One document of those of several partitions."""
+    if len(blobs) == 1:
+        return blobs[0]
     how = LISTINGS[listing]
     documents = sorted(map(replies.plain_value, blobs), key=how.first)
-    return blobs[0] if len(blobs) == 1 else packed(_merged(documents, how.rules))
+    document = _merged(documents, how.rules)
+    if any("oldest_ready_ms" in one and "empties_ms" not in one for one in documents):
+        document.pop("empties_ms", None)  # of a queue that never empties in one of them
+    return packed(document)
 
 
 def _merged(each: Sequence[Document], rules: Mapping[str, Rule]) -> Document:
@@ -87,9 +92,6 @@ class Listing(NamedTuple):
 
 
 _TIMES: Mapping[str, Rule] = {"wait": _distribution, "run": _distribution}
-_USES: Mapping[str, Rule] = {
-    "concurrency": _first, "opens_ms": min, "hold_ms": max, "more": any, "busiest": _busiest,
-}  # fmt: skip
 LISTINGS: Mapping[str, Listing] = {
     # What the oldest job of a queue waits for is told by its partition.
     "queues": Listing(
@@ -97,7 +99,9 @@ LISTINGS: Mapping[str, Listing] = {
         {"paused": any, "workers": max, "channels": max, "empties_ms": max, "recent": _recent},
         lambda queue: queue.get("oldest_ready_ms") or math.inf,
     ),
-    "constraints": Listing(["id"], "ids", _USES),
+    "constraints": Listing(
+        ["id"], "ids", {"concurrency": _first, "opens_ms": min, "hold_ms": max, "more": any, "busiest": _busiest}
+    ),
     "schedules": Listing(["id"], "ids"),
     "workers": Listing(
         ["id"], "ids", {"since_ms": min, "running": _joined, "pid": _first}, lambda worker: -(worker["seen_ms"] or 0)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, cast
+from collections.abc import Sequence
+from typing import Any, cast
 
 from jqmaster.cluster.cluster import Cluster
 from jqmaster.cluster.names import is_cluster, number_of
@@ -16,29 +16,22 @@ from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import load
 from jqmaster.engine.waiting import Waiting
 
-T = TypeVar("T")
 
+class EndedAnywhere:
+    """As `Ended`, over partitions."""
 
-class All:
-    """As one of its parts: what is done, is done to each; what is about a job, where that is."""
-
-    def __init__(self, parts: Sequence[Any]) -> None:
+    def __init__(self, parts: Sequence[Ended]) -> None:
         self._parts = parts
 
-    def start(self) -> None:
-        for part in self._parts:
-            part.start()
+    async def wait(self, job_id: bytes, timeout_s: float) -> str | None:
+        return await self._parts[number_of(job_id, len(self._parts))].wait(job_id, timeout_s)
 
     def drain(self) -> None:
         for part in self._parts:
             part.drain()
 
-    async def stop(self, *within: float) -> None:
-        await asyncio.gather(*(part.stop(*within) for part in self._parts))
-
-    async def wait(self, job_id: bytes, timeout_s: float) -> str | None:
-        state: str | None = await self._parts[number_of(job_id, len(self._parts))].wait(job_id, timeout_s)
-        return state
+    async def stop(self) -> None:
+        await asyncio.gather(*(part.stop() for part in self._parts))
 
 
 class Enqueuing:
@@ -61,18 +54,10 @@ class Opened:
         self.engine: Engine = self._cluster or Engine(connect(url), namespace, **how)
         self.engines: Sequence[Engine] = self._cluster.engines if self._cluster else [self.engine]
 
-    def each(self, make: Callable[[Engine], T]) -> T:
-        """What each namespace has: a thing that is started and stopped, or knows of jobs."""
-        parts = [make(engine) for engine in self.engines]
-        return cast(T, All(parts)) if self._cluster else parts[0]
-
-    def share(self, most: int) -> int:
-        """How many of so many each namespace may have."""
-        return max(1, most // len(self.engines))
-
     def ended(self) -> Ended:
         """Who waits for ends of jobs."""
-        return self.each(lambda engine: Ended(engine, engine.redis))
+        parts = [Ended(engine, engine.redis) for engine in self.engines]
+        return cast(Ended, EndedAnywhere(parts)) if self._cluster else parts[0]
 
     def waiting(self) -> Waiting:
         """Picks that wait."""

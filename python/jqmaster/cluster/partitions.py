@@ -12,7 +12,7 @@ from jqmaster.connection import plainly
 from jqmaster.engine.calling import Argument, pack
 from jqmaster.engine.engine import Engine, Observe, connect
 from jqmaster.engine.waiting import Waiting
-from jqmaster.errors import JQError, NotFound, Unavailable
+from jqmaster.errors import NotFound, Unavailable
 
 
 class Call:
@@ -87,37 +87,23 @@ class Partitions(Engine):
             text = f"partition {number}, {self.namespaces[number]}: {problem.message}"
             raise Unavailable(text, problem) from problem
 
-    async def everywhere(self, call: Call, *, lacking: bool = False, but: int | None = None) -> list[Any]:
-        """The answers of all partitions. `lacking`: None for one that has no such thing, as long as not all say so."""
+    async def everywhere(
+        self, call: Call, *, lacking: bool = False, but: int | None = None, changes: bool = False
+    ) -> list[Any]:
+        """The answers of all partitions. `lacking`: those that have no such thing are left out, as long as not all say
+        so. `changes`: the others are asked after the first one, so that what it refuses changes nothing anywhere."""
         absent: list[NotFound] = []
 
         async def ask(number: int) -> Any:
             try:
-                return await self.at(number, call)
+                return [await self.at(number, call)]
             except NotFound as problem:
                 absent.append(problem)
-                return None
+                return []
 
-        answers = await all_of(ask(number) for number in range(len(self.engines)) if number != but)
+        numbers = [number for number in range(len(self.engines)) if number != but]
+        answers = [await ask(number) for number in numbers[:changes]]
+        answers += await all_of(map(ask, numbers[len(answers) :]))
         if absent and (not lacking or len(absent) == len(self.engines)):
             raise absent[0]
-        return answers
-
-    async def in_order(self, call: Call) -> list[Any]:
-        """Change the same in all partitions, one after the other, also behind one that does not answer. Raises
-        Unavailable that names those; what the first one refuses changes nothing anywhere."""
-        answers: list[Any] = []
-        absent: list[JQError] = []
-        away: list[str] = []
-        for number in range(len(self.engines)):
-            try:
-                answers.append(await self.at(number, call))
-            except NotFound as problem:
-                absent.append(problem)
-            except Unavailable as problem:
-                away.append(problem.message)
-        if away:
-            raise Unavailable(f"not done in {'; '.join(away)}. Repeat the call: it may be done twice")
-        if not answers:
-            raise absent[0]
-        return answers
+        return [answer for some in answers for answer in some]

@@ -256,6 +256,7 @@ class Endpoint:
                 except ResponseError as problem:
                     return not str(problem).startswith("BUSY")  # a long script: nobody is served
         except (RedisError, OSError) as problem:
+            plainly.left_s()  # that who asks has no time left says nothing of the server
             if self.topology is None or generation != self.generation:
                 return False
             self._address = None

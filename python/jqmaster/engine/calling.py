@@ -145,16 +145,11 @@ def flat(values: Iterable[Any], path: str) -> list[Argument]:
 
 
 def pack(spec: Spec, path: str = "") -> bytes:
-    """Pack a spec. Raises Invalid, naming the field under ``path``, for what MessagePack cannot hold."""
+    """Pack a spec. Raises Invalid for what MessagePack cannot hold."""
     try:
         packed: bytes = msgpack.packb(spec, default=_within)
-    except (TypeError, ValueError, OverflowError) as whole:
-        for key, value in spec.items():
-            try:
-                msgpack.packb({key: value}, default=_within)
-            except (TypeError, ValueError, OverflowError) as problem:
-                raise Invalid(f"cannot be packed as MessagePack: {problem}", f"{path}.{key}".lstrip(".")) from problem
-        raise Invalid(f"cannot be packed as MessagePack: {whole}", path or None) from whole
+    except (TypeError, ValueError, OverflowError) as problem:
+        raise Invalid(f"cannot be packed as MessagePack: {problem}", path or None) from problem
     return packed
 
 

@@ -170,7 +170,7 @@ class Engine(Operations):
         return ("EVALSHA", self.scripts[script].sha, 2, self.namespace, self._meta, *arguments)
 
     def _late(self, problem: TimeoutError) -> Unavailable:
-        return Unavailable(f"Redis at {self._endpoint} did not answer within {self._timeout_s:g} s", problem)
+        return Unavailable(f"Redis at {self._endpoint} did not answer in time", problem)
 
     async def _heal(self, was_known: bool, script: str, problem: Exception) -> bool:
         """Bring back what a call missed. False when there is nothing. `was_known`: whether the namespace was there

@@ -124,8 +124,6 @@ class CallsByName(Calling):
         """Takes the outcomes of attempts, and gives the worker its next jobs in the same round trip."""
     async def forget(self, name: str) -> None:
         """Removes a queue that has no jobs, with its settings and statistics."""
-    async def free(self, unique: str) -> str:
-        """Frees a unique key; its job goes on without one."""
     async def get(self, ids: Sequence[str]) -> list[Document | None]:
         """Documents of jobs: all there is to know about each."""
     @overload
@@ -367,8 +365,6 @@ class CallsByName(Calling):
         """Does what is due by the clock, in bounded steps."""
     async def touch(self, ids: Sequence[str]) -> int:
         """Notes that keys of the HTTP API were used."""
-    async def track(self, ids: Sequence[str], on: bool | None = ...) -> list[Any]:
-        """Publishes each further change of state of jobs on channels of their own, or stops doing so."""
     async def trail(
         self,
         who: str | None = ...,

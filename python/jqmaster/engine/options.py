@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple, TypedDict, TypeVar
 
-from jqmaster.manifest.fields import FIELDS, Field
+from jqmaster.manifest.fields import FIELDS
 
 Seconds = float | timedelta
 Given = TypeVar("Given", bound=Mapping[str, Any])
@@ -162,66 +161,38 @@ def meant(name: str, known: Iterable[str]) -> str:
 
 def check(options: JobOptions, of: str = "") -> JobOptions:
     """`options` as they were given, which type checkers need not have seen. Raises TypeError for a name that is
-    none, and for a value of another kind, ValueError for one out of range; `of` whom they are."""
-    about = f"{of}: " if of else ""
+    none, and for a value of another kind, ValueError for a datetime without time zone; `of` whom they are. Ranges the
+    engine checks."""
     try:
-        known(options, JobOptions)
-    except TypeError as error:
-        raise TypeError(f"{about}{error}") from None
-    _check_values(options, about)
+        _check_values(known(options, JobOptions))
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{of}: {error}" if of else str(error)) from None
     return options
 
 
-def _check_values(options: Mapping[str, Any], about: str = "") -> None:
+_KINDS: Mapping[str, tuple[Any, str]] = {
+    "seconds": (int | float | timedelta, "seconds or a timedelta"),
+    "moment": (int | float | datetime, "a datetime with a time zone, or Unix seconds"),
+    "integer": (int, "an integer"),
+    "number": (int | float, "a number"),
+    "flag": (bool, "true or false"),
+    "map": (Mapping, "a map of texts"),
+    "unique": (str | bool | Callable, "text, True or a function"),
+}
+
+
+def _check_values(options: Mapping[str, Any]) -> None:
     for name, value in options.items():
-        if value is not None and name in _FIELDS:
-            try:
-                _check_value(_FIELDS[name], value)
-            except (TypeError, ValueError) as error:
-                raise type(error)(f"{about}{error}") from None
-
-
-def _check_value(field: Field, value: Any) -> None:
-    of = field.of
-    match of.name or of.kind:
-        case "seconds":
-            _check_range(field, seconds(value, field.name), "seconds")
-        case "moment":
-            if not isinstance(value, datetime):
-                seconds(value, field.name, "a datetime with a time zone, or Unix seconds")
-            _check_range(field, unix(value, field.name), "Unix seconds")
-        case "integer":
-            _expect(field, isinstance(value, int) and not isinstance(value, bool), "an integer", value)
-            _check_range(field, value, "an integer")
-        case "number":
-            _expect(field, isinstance(value, int | float) and not isinstance(value, bool), "a number", value)
-            _check_range(field, value, "a number")
-        case "flag":
-            _expect(field, isinstance(value, bool), "true or false", value)
-        case "choice":
-            _expect(field, isinstance(value, str), f"one of {', '.join(of.words)}", value)
-            if value not in of.words:
-                raise ValueError(f"{field.name}: expected one of {', '.join(of.words)}, got {value!r}")
-        case "list":
-            several(value, field.name)
-        case "map":
-            is_map = isinstance(value, Mapping) and all(isinstance(one, str) for pair in value.items() for one in pair)
-            _expect(field, is_map, "a map of texts", value)
-        case _ if field.name == "unique":
-            _expect(field, isinstance(value, str | bool) or callable(value), "text, True or a function", value)
-        case _:
-            _expect(field, isinstance(value, str) and value != "", "text, not empty", value)
-
-
-def _expect(field: Field, is_right: bool, what: str, value: Any) -> None:
-    if not is_right:
-        raise TypeError(f"{field.name}: expected {what}, got {value!r}")
-
-
-def _check_range(field: Field, value: float, what: str) -> None:
-    least, most = field.least or 0, math.inf if field.most is None else field.most
-    if not least <= value <= most:
-        raise ValueError(f"{field.name}: expected {what} from {least:.12g} to {most:.12g}, got {value!r}")
+        if value is None or name not in _FIELDS:
+            continue
+        kind = name if name == "unique" else _FIELDS[name].of.name or _FIELDS[name].of.kind
+        type_, what = _KINDS.get(kind, (str, "text"))
+        if kind == "list":
+            several(value, name)
+        elif not isinstance(value, type_) or (isinstance(value, bool) and kind not in ("flag", "unique")):
+            raise TypeError(f"{name}: expected {what}, got {value!r}")
+        elif kind == "moment":
+            unix(value, name)
 
 
 def several(value: Any, name: str) -> Iterable[Any]:
@@ -253,12 +224,12 @@ def _sent(options: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def seconds(duration: Any, name: str = "duration", expected: str = "seconds or a timedelta") -> float:
+def seconds(duration: Any, name: str = "duration") -> float:
     """A duration in seconds. Raises TypeError for what is none."""
     if isinstance(duration, timedelta):
         return duration.total_seconds()
     if isinstance(duration, bool) or not isinstance(duration, int | float):
-        raise TypeError(f"{name}: expected {expected}, got {duration!r}")
+        raise TypeError(f"{name}: expected seconds or a timedelta, got {duration!r}")
     return duration
 
 

@@ -81,16 +81,6 @@ async def load(
     return await patiently(lambda: install(client, namespace, chosen, make_current=True, form=form))
 
 
-async def _check_key(client: Redis, namespace: str) -> None:
-    """A key named as the namespace would have scripts run on half a key space while its slot moves."""
-    try:
-        is_there = await client.exists(namespace)
-    except redis.exceptions.RedisError as problem:
-        raise from_redis(problem) from problem
-    if is_there:
-        raise UnsuitableServer(f"key {namespace} exists, but a namespace's name must be free: remove it")
-
-
 async def install(
     client: Redis,
     namespace: str,
@@ -102,7 +92,6 @@ async def install(
     """As ``load``, once and for a namespace whose name was checked. Whoever sets a namespace up comes by here. With
     ``make_current=False`` its current version stays what it is, and these scripts stand beside it."""
     await check_server(client)
-    await _check_key(client, namespace)
     library = library_of(scripts)
     try:
         await manifest.run(client, scripts["setup"].source, namespace, f"{namespace}:meta")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-_FORM = re.compile(r"jq_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
+_FORM = re.compile(r"jq_[0-9a-f]{12}_[A-Za-z0-9_-]{43}")
 
 
 class NewKey(NamedTuple):
@@ -33,14 +33,8 @@ def new() -> NewKey:
     return NewKey(key_id, digest_of(secret), f"jq_{key_id}_{secret}")
 
 
-def parse(text: str) -> tuple[str, str] | None:
-    """Id and secret; None for what is no key."""
-    match = _FORM.fullmatch(text)
-    return (match[1], match[2]) if match else None
-
-
 def split(text: str) -> tuple[str, str]:
-    """The same of any text: what is no key has an id that no key has. It is done for every request."""
+    """Id and secret of a key. What is no key has an id that no key has; it is done for every request."""
     return (text[3:15], text[16:]) if text[:3] == "jq_" and text[15:16] == "_" else ("", "")
 
 
@@ -62,7 +56,7 @@ def key_of(key: str | None = None, file: str | os.PathLike[str] | None = None) -
         file = os.environ.get("JQ_KEY_FILE") or None
     if key is None and file is not None:
         key = Path(file).read_text().strip()
-    if key is not None and parse(key) is None:
+    if key is not None and not _FORM.fullmatch(key):
         where = f"{os.fspath(file)}" if file is not None else "the key given, or JQ_KEY"
         raise ValueError(f"{where}: expected a key such as jq_0123456789ab_…")
     return key
@@ -74,20 +68,14 @@ def shown(key: str | None) -> Mapping[str, str]:
 
 
 def masters_of(url: str, namespace: str | None = None) -> list[str]:
-    """The masters that a URL names, with commas between. Raises ValueError as `check_master`, and for a `namespace`
-    that was named as well."""
+    """The masters that a URL names, with commas between. Raises ValueError for user or password in it, and for a
+    `namespace` that was named as well."""
     if namespace is not None:
         raise ValueError(f"namespace {namespace} applies to Redis only: a server has its own namespace")
     urls = url.split(",")
-    for one in urls:
-        check_master(one)
-    return urls
-
-
-def check_master(url: str) -> None:
-    """Raise ValueError for a master's URL with user or password in it."""
-    if "@" in urlsplit(url).netloc:
+    if any("@" in urlsplit(one).netloc for one in urls):
         raise ValueError(
             "the URL of a server has no user or password: URLs are logged and shown. Its key is given by JQ_KEY, "
             "JQ_KEY_FILE, --key-file or JQ(…, key=…)"
         )
+    return urls

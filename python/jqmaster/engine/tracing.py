@@ -10,7 +10,9 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any
+
+from jqmaster.engine.replies import Job
 
 try:
     from opentelemetry import trace
@@ -66,46 +68,25 @@ def injected(spec: dict[str, Any]) -> dict[str, Any]:
     return spec if both is None else {**spec, "headers": both}
 
 
-class Started(Protocol):
-    """What a span tells of a job."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def queue(self) -> str: ...
-    @property
-    def attempt(self) -> int: ...
-    @property
-    def retry_count(self) -> int: ...
-    @property
-    def headers(self) -> Mapping[str, str]: ...
-
-
 class Attempt:
     """The span of one attempt; nothing where there is none."""
 
     def __init__(self, span: Any = None) -> None:
         self._span = span
 
-    def ended(self, spec: Mapping[str, Any] | None) -> None:
-        """Note in the span how the attempt ended: as in `finish`, or None when it was given back."""
+    def ended(self, spec: Mapping[str, Any]) -> None:
+        """Note in the span how the attempt ended: as in `finish`, or `released`."""
         if self._span is None:
             return
-        if spec is None:
-            self._span.set_attribute("jq.outcome", "released")
-        elif spec["type"] == "failure":
-            self._span.set_attribute("jq.outcome", "failure")
+        self._span.set_attribute("jq.outcome", spec["type"])
+        if spec["type"] == "failure":
             self._span.set_status(trace.StatusCode.ERROR, spec.get("message", ""))
-        else:
-            self._span.set_attribute("jq.outcome", "success")
 
 
 _NOTHING = contextlib.nullcontext(Attempt())
 
 
-def running(job: Started) -> contextlib.AbstractContextManager[Attempt]:
+def running(job: Job) -> contextlib.AbstractContextManager[Attempt]:
     """Run an attempt within its span: part of the trace in which the job was enqueued, and linked to the span
     that did it, however long ago."""
     # Without an SDK nobody records spans; what a job's headers say is still passed on.
@@ -114,7 +95,7 @@ def running(job: Started) -> contextlib.AbstractContextManager[Attempt]:
 
 
 @contextlib.contextmanager
-def _spanned(job: Started) -> Iterator[Attempt]:
+def _spanned(job: Job) -> Iterator[Attempt]:
     context = TraceContextTextMapPropagator().extract(dict(job.headers)) if job.headers else None
     cause = trace.get_current_span(context).get_span_context() if context is not None else None
     links = [trace.Link(cause)] if cause is not None and cause.is_valid else []

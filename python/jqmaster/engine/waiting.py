@@ -172,7 +172,7 @@ class Waiting:
                     unanswered.add(number)
                     try:
                         found = await self._look(wish, number, spec, sleeps=sleeps)
-                    except (Unavailable, TimeoutError) as problem:
+                    except Unavailable as problem:
                         called.discard(number)
                         if is_first and len(unanswered) == len(self._engines):
                             unanswered = unanswered if is_own else set()  # else the client repeats it
@@ -223,8 +223,8 @@ class Waiting:
         return due or (order if is_first and is_away else [])
 
     async def _look(self, wish: _Wish, number: int, spec: Mapping[str, Any], *, sleeps: bool) -> Reply:
-        """A pick. Raises Unavailable, and TimeoutError where others can be asked."""
-        worker, is_one = str(spec.get("worker")), len(self._engines) == 1
+        """A pick. Raises Unavailable."""
+        worker = str(spec.get("worker"))
         is_slept_at = number in self._slept_at(worker)
         sleeps = sleeps and is_slept_at
         full = {name: value for name, value in spec.items() if name != "request"}
@@ -233,15 +233,15 @@ class Waiting:
             # of a worker does not shorten the note of a long one.
             full["wait"] = {"on": wish.name, "ms": WINDOW_MS}
         full["request"] = spec["request"]  # at the end (`new_request`)
-        picking = self._engines[number].raw("pick", pack(full))
         try:
-            if is_one:
-                reply: Reply = await picking
-            else:
-                async with plainly.within(LOOK_S):
-                    reply = await picking
-        except (Unavailable, TimeoutError) as problem:
-            self._failed(number, problem)
+            async with plainly.within(LOOK_S if len(self._engines) > 1 else math.inf):
+                reply: Reply = await self._engines[number].raw("pick", pack(full))
+        except Unavailable as problem:
+            if len(self._engines) > 1:
+                level = logging.DEBUG if self._failures[number] else logging.WARNING
+                log.log(level, "%s does not answer, going on without it: %s", self._engines[number].namespace, problem)
+            self._away_until[number] = time.monotonic() + min(AWAY_S, 4 * backoff_s(self._failures[number]))
+            self._failures[number] += 1
             raise
         self._failures[number], self._away_until[number] = 0, -math.inf
         quiet_s = note_s(reply[0]) if sleeps else 0.0 if is_slept_at else FAR_S
@@ -256,14 +256,6 @@ class Waiting:
             self._answered[str(spec.get("request"))] = number
             if len(self._answered) > MOST_REMEMBERED:
                 self._answered.popitem(last=False)
-
-    def _failed(self, number: int, problem: Exception) -> None:
-        if len(self._engines) > 1:
-            level = logging.DEBUG if self._failures[number] else logging.WARNING
-            why = problem if isinstance(problem, Unavailable) else f"no answer within {LOOK_S:g} s"
-            log.log(level, "%s does not answer, going on without it: %s", self._engines[number].namespace, why)
-        self._away_until[number] = time.monotonic() + min(AWAY_S, 4 * backoff_s(self._failures[number]))
-        self._failures[number] += 1
 
     def _slept_at(self, worker: str) -> Sequence[int]:
         """The partitions at which a worker sleeps: all, or as many as it may from one on that its name says."""

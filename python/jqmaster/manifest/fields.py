@@ -121,7 +121,7 @@ FIELDS = (
     ),
     Field(
         name="timeout", type="seconds", least=0.001, most=_LONGEST_LEASE, default=30, rare=False, told=True,
-        changed=True, again=True,
+        changed=True, again=True, flag="lease",
         meaning="the lease, which heartbeats renew: how long until another worker takes over if this one dies. No "
         "bound on how long a job runs, which is `max_runtime`",
         label="Lease", hint="How long a worker may be silent; usual: 30.",

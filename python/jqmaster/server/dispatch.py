@@ -7,8 +7,6 @@ loop sleeps until the next due moment or a wake marker.
 
 from __future__ import annotations
 
-import logging
-import time
 from typing import Any
 
 import aiohttp
@@ -36,7 +34,6 @@ LOOK_WITHOUT_S = 1.0  # while workers are left out, of whom no marker tells
 MOST_WITHOUT = 200  # that `assign` takes
 LEAST_RETRY_AFTER_S, MOST_RETRY_AFTER_S = 1.0, 3600.0
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
-LEAST_RETRY_AFTER_S, MAX_RETRY_AFTER_S = 1.0, 3600.0
 _OUTCOME_FIELDS = frozenset(
     ("type", "result", "error", "message", "reason", "should_retry", "retry_in", "group", "move", "resume", "enqueue")
 )
@@ -44,32 +41,23 @@ _NO_OUTCOME = (
     "the worker's answer is no outcome: expected a map with type success or failure, and of other fields only "
     + ", ".join(sorted(_OUTCOME_FIELDS - {"type"}))
 )
-REFUSED = ("unknown", "busy", "unreachable")
 _HEADERS = {"content-type": MSGPACK, "accept": MSGPACK}
 
 
 class Dispatch(Sender):
     """Delivers jobs to registered workers, at most `max_deliveries` at a time. `start`, then `stop`.
 
-    `master`: its name. `egress`: to where, default loopback and private networks. `keyring`: the keys with which
-    workers are registered; what one answers is held to the queues of its key.
+    `master`: its name. `keyring`: the keys with which workers are registered; what one answers is held to the queues
+    of its key.
     """
 
-    log = logging.getLogger("jqmaster.dispatch")
     takes = "assign jobs"
     what = "worker"
 
     def __init__(
-        self,
-        engine: Engine,
-        *,
-        master: str = "",
-        max_deliveries: int = 1000,
-        meters: Meters | None = None,
-        egress: Egress | None = None,
-        keyring: Keyring | None = None,
+        self, engine: Engine, *, master: str, max_deliveries: int, meters: Meters, egress: Egress, keyring: Keyring
     ) -> None:
-        super().__init__(engine, master, max_deliveries, egress or Egress(), meters or Meters())
+        super().__init__(engine, master, max_deliveries, egress, meters)
         self._channel = Channel(engine.redis, f"{engine.namespace}:wake:{CHANNEL}")
         self._request = new_request()
         self._keyring = keyring
@@ -96,29 +84,33 @@ class Dispatch(Sender):
             await self._channel.sleep(min(LOOK_WITHOUT_S, *out.values()) if out else LOOK_EVERY_S)
         return assigned(parts)
 
-    async def send(self, push: Push) -> Answer:
-        """As `Sender.send`; it is counted."""
-        started = time.perf_counter()
-        with self.meters.under_way.track_inprogress():
-            answer = await super().send(push)
-        self.meters.delivery(answer.outcome, time.perf_counter() - started)
-        return answer
-
     async def judge(self, push: Push, response: aiohttp.ClientResponse) -> Answer:
-        return await read(response)
-
-    async def give_back(self, push: Push, answer: Answer) -> None:
-        if answer.outcome not in REFUSED:
-            return await super().give_back(push, answer)
-        why, after_s, message = answer.outcome, answer.retry_after_s, answer.message or None
-        self.log.info("worker %s did not take job %s: %s (%s)", push.worker, push.id, why, message)
-        await self.engine.call(
-            "refuse", push.worker, [(push.id, push.token)], why, retry_after=after_s, message=message
-        )
+        """What the worker's answer means. Who registers the address of something inside must not read its answers in
+        the errors of jobs: what is no outcome is not told."""
+        match response.status:
+            case 200:
+                body = bytearray()
+                async for chunk in response.content.iter_chunked(65536):
+                    body += chunk
+                    if len(body) > MAX_ANSWER_BYTES:
+                        return failure("the worker's answer is longer than 16 MiB", should_retry=False)
+                return outcome(bytes(body), is_json=response.content_type == JSON)
+            case 202:
+                return Answer("accepted")
+            case 400:
+                return failure("the worker refused the job as bad (400)", should_retry=False)
+            case 401:
+                why = "the worker refuses the master's signature (401)"
+                return Answer("unreachable", why, trouble=why)
+            case 404:
+                return Answer("unknown")
+            case 429 | 503:
+                return Answer("busy", retry_after_s=retry_after_s(response.headers.get("retry-after")))
+        return failure(f"the worker answered {response.status}")
 
     async def finish(self, push: Push, answer: Answer) -> None:
         """As `Sender.finish`, if the worker's key may still do what the answer asks for."""
-        if push.key and self._keyring is not None:
+        if push.key:
             who = await self._keyring.of_worker(push.key)
             if who is None:
                 why = "the key that the worker was registered with is not good any more"
@@ -144,31 +136,6 @@ def assigned(parts: list[Any]) -> list[Push]:
         )  # fmt: skip
         pushes.append(push)
     return pushes
-
-
-async def read(response: aiohttp.ClientResponse) -> Answer:
-    """What a worker answered that was offered a job. Who registers the address of something inside must
-    not read its answers in the errors of jobs: what is no outcome is not told."""
-    match response.status:
-        case 200:
-            body = bytearray()
-            async for chunk in response.content.iter_chunked(65536):
-                body += chunk
-                if len(body) > MAX_ANSWER_BYTES:
-                    return failure(f"the worker's answer is longer than {MAX_ANSWER_BYTES} bytes", should_retry=False)
-            return outcome(bytes(body), is_json=response.content_type == JSON)
-        case 202:
-            return Answer("accepted")
-        case 400:
-            return failure("the worker refused the job as bad (400)", should_retry=False)
-        case 401:
-            why = "the worker refuses the master's signature (401)"
-            return Answer("unreachable", why, trouble=why)
-        case 404:
-            return Answer("unknown")
-        case 429 | 503:
-            return Answer("busy", retry_after_s=retry_after_s(response.headers.get("retry-after")))
-    return failure(f"the worker answered {response.status}")
 
 
 def outcome(body: bytes, *, is_json: bool) -> Answer:

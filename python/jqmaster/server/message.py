@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -80,13 +80,10 @@ def unknown_field(name: str, known: Iterable[str], kind: str = "field") -> HttpE
 
 def seconds(value: Any, name: str, most: float) -> float:
     """`value` as a number of seconds from 0 to `most`, or 400."""
-    try:
-        number = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not 0 <= number <= most:
-        raise invalid(name, f"expected 0 to {most:g} seconds, got {printable(str(value), 40)}")
-    return number
+    with suppress(TypeError, ValueError):
+        if 0 <= (number := float(value)) <= most:
+            return number
+    raise invalid(name, f"expected 0 to {most:g} seconds, got {printable(str(value), 40)}")
 
 
 @lru_cache(maxsize=256)

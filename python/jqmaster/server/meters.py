@@ -23,8 +23,8 @@ class Meters:
         self._requests = self._histogram("http_request", text, FAST, "method", "path", "status")
         text = "Time until a script's reply was there, the way to Redis included."
         self._calls = self._histogram("script", text, FAST, "script", "code")
-        text = "Time until a worker answered an offer, by what came of it."
-        self._deliveries = self._histogram("delivery", text, SLOW, "outcome")
+        text = "Time until a worker or a receiver of webhooks answered, by what came of it."
+        self._deliveries = self._histogram("delivery", text, SLOW, "to", "outcome")
         text = "Deliveries that are not answered yet."
         self.under_way = Gauge("jq_deliveries_under_way", text, registry=self.registry)
         text = "Workers, and receivers of webhooks, that are sent nothing for a while."
@@ -38,12 +38,12 @@ class Meters:
         """A script was called; `code` of its error, `ok` for none."""
         self._calls(script, code).observe(seconds)
 
-    def delivery(self, outcome: str, seconds: float) -> None:
-        """A worker was offered a job."""
-        self._deliveries(outcome).observe(seconds)
+    def delivery(self, to: str, outcome: str, seconds: float) -> None:
+        """A worker was offered a job, or a receiver of webhooks a notification."""
+        self._deliveries(to, outcome).observe(seconds)
 
     def value(self, name: str, **labels: str) -> float:
-        """Of a series: `value("jq_delivery_seconds_count", outcome="done")`."""
+        """Of a series: `value("jq_delivery_seconds_count", to="worker", outcome="success")`."""
         return self.registry.get_sample_value(name, labels) or 0.0
 
     def _histogram(self, name: str, text: str, ends: tuple[float, ...], *labels: str) -> Callable[..., Histogram]:

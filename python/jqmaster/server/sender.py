@@ -25,6 +25,8 @@ from jqmaster.server.breakers import Breakers
 from jqmaster.server.egress import Egress
 from jqmaster.server.meters import Meters
 
+log = logging.getLogger("jqmaster.dispatch")
+
 CONNECT_TIMEOUT_S = 5.0
 STOP_TIMEOUT_S = 10.0
 STALE_WITHIN_S = 0.25  # a worker that closed an idle connection shows it at once; later it is the job that broke it
@@ -119,7 +121,6 @@ def make_session(egress: Egress) -> aiohttp.ClientSession:
 class Sender:
     """Sends what `take` brings, `most` at a time. `start`, then `stop`."""
 
-    log: logging.Logger
     takes: str  # and it cannot, a log says
     what: str  # receivers are
 
@@ -154,8 +155,11 @@ class Sender:
 
     async def give_back(self, push: Push, answer: Answer) -> None:
         """Tell the engine that nothing came of it, which is no fault of the job's."""
-        held, delay_s = [(push.id, push.token)], answer.retry_after_s
-        await self.engine.release(push.worker, held, delay=delay_s, message=answer.message or None)
+        held, after_s, message = [(push.id, push.token)], answer.retry_after_s, answer.message or None
+        if answer.outcome == "held":
+            await self.engine.release(push.worker, held, delay=after_s, message=message)
+        else:
+            await self.engine.call("refuse", push.worker, held, answer.outcome, retry_after=after_s, message=message)
 
     async def finish(self, push: Push, answer: Answer) -> None:
         """Tell the engine the outcome."""
@@ -205,7 +209,7 @@ class Sender:
                 failures = 0
             except Exception as error:
                 level = logging.WARNING if isinstance(error, JQError) else logging.ERROR
-                self.log.log(level, "cannot %s, trying again: %s", self.takes, error, exc_info=level == logging.ERROR)
+                log.log(level, "cannot %s, trying again: %s", self.takes, error, exc_info=level == logging.ERROR)
                 await self.pause(backoff_s(failures))
                 failures += 1
 
@@ -217,10 +221,12 @@ class Sender:
 
     async def _carry(self, push: Push, answer: Answer | None) -> None:
         if answer is None:
-            trouble = None
+            trouble, started = None, time.perf_counter()
             try:
-                answer = await self.send(push)
+                with self.meters.under_way.track_inprogress():
+                    answer = await self.send(push)
                 trouble = answer.trouble
+                self.meters.delivery(self.what, answer.outcome, time.perf_counter() - started)
             finally:
                 self.breakers.done(push.receiver, trouble)
         await self._report(push, answer)
@@ -248,7 +254,7 @@ class Sender:
 
     def _failed(self, push: Push, error: Exception) -> Answer:
         why = type(error).__name__  # what it says may be what something inside answered
-        self.log.info("job %s to %s %s: %s: %s", push.id, self.what, push.receiver, why, error)
+        log.info("job %s to %s %s: %s: %s", push.id, self.what, push.receiver, why, error)
         if isinstance(error, OSError) and error.errno in OWN_FAULTS:
             return Answer("held", "this server has no more files to open", AGAIN_S, trouble=None)
         if not push.is_sent:
@@ -270,12 +276,12 @@ class Sender:
                         await (self.give_back(push, answer) if answer.spec is None else self.finish(push, answer))
                         return
                     except (Unavailable, Forbidden) as error:
-                        self.log.warning("cannot report job %s, trying again: %s", push.id, error)
+                        log.warning("cannot report job %s, trying again: %s", push.id, error)
                         await asyncio.sleep(backoff_s(failures))
                         failures += 1
                     except JQError as error:
                         if answer.spec is None or answer.message:  # which was said in the receiver's place
-                            self.log.warning("job %s: %s", push.id, error)
+                            log.warning("job %s: %s", push.id, error)
                             return
                         why = f"{error.path}: {error.message}"
                         answer = failure(f"the {self.what}'s answer is no outcome: {why}")

@@ -27,7 +27,7 @@ from jqmaster.errors import JQError, UnsuitableServer
 from jqmaster.server import logs
 from jqmaster.server.dispatch import Dispatch
 from jqmaster.server.egress import Egress
-from jqmaster.server.embedded import EmbeddedRedis, EmbeddedRedisError
+from jqmaster.server.embedded import EmbeddedRedisError, embedded_redis
 from jqmaster.server.http import http1
 from jqmaster.server.http.app import App
 from jqmaster.server.keyring import Keyring
@@ -110,9 +110,9 @@ class Server:
         self.redis_url = ""
         self.master: Master
         self.app: App
-        self.dispatch: Dispatch
+        self.dispatches: list[Dispatch]  # one for each partition
         self.webhooks: Webhooks
-        self._embedded: EmbeddedRedis | None = None
+        self._embedded = contextlib.ExitStack()  # an own Redis, if there is one
         self._http: asyncio.Task[None]
         self._parts = contextlib.AsyncExitStack()  # what was started, and how each is stopped
         self._stop_by = 0.0
@@ -137,8 +137,7 @@ class Server:
 
     def abandon(self) -> None:
         """For an exit at once: only sees to it that an own Redis does not stay behind."""
-        if self._embedded is not None:
-            self._embedded.stop(1.0)
+        self._embedded.close()
 
     async def failed(self) -> None:
         """Return when the HTTP server has ended without being told to."""
@@ -171,12 +170,11 @@ class Server:
         self._parts.push_async_callback(ended.stop)
         engine, meters, egress = here.engine, Meters(), options.egress()
         name = f"{socket.gethostname()}:{os.getpid()}"
-        self.dispatch = here.each(
-            lambda partition: Dispatch(
-                partition, master=name, egress=egress, keyring=keyring,
-                max_deliveries=here.share(options.max_deliveries), meters=meters,
-            )
-        )  # fmt: skip
+        share = max(1, options.max_deliveries // len(here.engines))
+        self.dispatches = [
+            Dispatch(part, master=name, egress=egress, keyring=keyring, max_deliveries=share, meters=meters)
+            for part in here.engines
+        ]
         self.webhooks = Webhooks(engine, waiting, master=name, egress=egress, meters=meters)
         self.master = Master(
             engine, waiting, ended,
@@ -187,7 +185,8 @@ class Server:
         self._serve_http(listening)
         # The HTTP server still answers meanwhile: outcomes of running jobs are welcome to the end.
         self._parts.push_async_callback(self._stop_work)
-        self.dispatch.start()
+        for dispatch in self.dispatches:
+            dispatch.start()
         self.webhooks.start()
 
     async def _stop_work(self) -> None:
@@ -196,19 +195,14 @@ class Server:
         master.waiting.drain()
         master.ended.drain()
         most_s = self._left_s(0.1, 0.6)
-        await asyncio.gather(self.dispatch.stop(most_s), self.webhooks.stop(most_s))
+        await asyncio.gather(*(part.stop(most_s) for part in (*self.dispatches, self.webhooks)))
 
     async def _own_redis(self) -> str:
         """Start one; its URL."""
-        embedded = self._embedded = EmbeddedRedis(self.options.data_dir, max_memory=self.options.max_memory)
-
-        async def stop() -> None:
-            await asyncio.to_thread(embedded.stop, self._left_s(1.0))
-            self._embedded = None
-
-        self._parts.push_async_callback(stop)
+        own = embedded_redis(self.options.data_dir, max_memory=self.options.max_memory)
+        self._parts.push_async_callback(asyncio.to_thread, self._embedded.close)
         try:
-            return await asyncio.to_thread(embedded.start)
+            return await asyncio.to_thread(self._embedded.enter_context, own)
         except EmbeddedRedisError as error:
             raise StartError(str(error), EXIT_REDIS) from None
 

@@ -7,7 +7,6 @@ retries. It is signed, and goes only where this master may push. Of an answer no
 from __future__ import annotations
 
 import json
-import logging
 import random
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -40,30 +39,29 @@ _HEADERS = {"content-type": JSON, "user-agent": f"jqmaster/{__version__}", "conn
 class Webhooks(Sender):
     """Delivers notifications, at most `MOST` at a time. `start`, then `stop`, which needs `waiting` drained."""
 
-    log = logging.getLogger("jqmaster.webhooks")
     takes = "take notifications"
     what = "receiver"
 
-    def __init__(
-        self, engine: Engine, waiting: Waiting, *, master: str, egress: Egress, meters: Meters | None = None
-    ) -> None:
-        super().__init__(engine, master, MOST, egress, meters or Meters())
+    def __init__(self, engine: Engine, waiting: Waiting, *, master: str, egress: Egress, meters: Meters) -> None:
+        super().__init__(engine, master, MOST, egress, meters)
         self._waiting = waiting
         self._is_used = False  # the namespace has had notifications
         self._jobs: list[dict[str, Any]] = []  # that are picked, and not yet on their way
 
     async def take(self, room: int) -> list[Push]:
         """Pick notifications, and wait for them."""
-        if not self._is_used:
-            self._is_used = bool((await self.engine.queues([QUEUE])).documents)
-            if not self._is_used:
-                await self.pause(LOOK_EVERY_S)
-                return []
+        if not self._is_used and not (await self.engine.queues([QUEUE])).documents:
+            await self.pause(LOOK_EVERY_S)
+            return []
+        self._is_used = True
         if not self._jobs:
             wish = {"worker": self.master, "queues": QUEUE, "count": min(room, BATCH)}
             reply = await self._waiting.pick(wish, WAIT_S)
             self._jobs = [replies.plain_value(packed) for packed in reply[1::2]]
-        hooks = {hook["id"]: hook for hook in await self.engine.webhooks(secrets=True)} if self._jobs else {}
+        if not self._jobs:
+            await self.pause(0.1)  # others that wait are told to stop a moment earlier, and answered at once
+            return []
+        hooks = {hook["id"]: hook for hook in await self.engine.webhooks(secrets=True)}
         jobs, self._jobs = self._jobs, []
         return [self._push(job, hooks) for job in jobs]
 

@@ -1,21 +1,27 @@
-"""How an attempt ends: with an outcome to report, or by giving the job back."""
+"""How an attempt ends: with an outcome to report, or by giving the job back.
+
+What is told of a failure is bounded, and telling it does not raise: the text of an exception may raise, be of any size,
+or hold what UTF-8 cannot (`os.fsdecode` makes half surrogates).
+"""
 
 from __future__ import annotations
 
-import inspect
+import asyncio
+import concurrent.futures
 import logging
+import traceback
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import msgpack
 
+from jqmaster.engine.calling import given
 from jqmaster.engine.options import NewJob, Reference, Seconds
 from jqmaster.engine.replies import Job
-from jqmaster.errors import JQError
-from jqmaster.worker.failure import Failure, JobFailed, clean, failure_of, seconds_of, text_of
 from jqmaster.worker.notes import notebook_of
 
 log = logging.getLogger("jqmaster.jobs")
@@ -25,9 +31,45 @@ R_co = TypeVar("R_co", covariant=True)
 NIL = b"\xc0"
 UNPACKABLE = (TypeError, ValueError, OverflowError)
 MOST_BYTES = 256 << 20  # of a result: Redis closes the connection on more than 512 MB, and so the worker
-LOG_CHARACTERS = 300  # of a failure's message in the log, before its traceback
-REASON_CHARACTERS = 80  # of a release's message, where what became of its hold stands behind it
-PUT_OFF_S = 10.0
+MESSAGE_CHARACTERS = 2000
+TRACE_CHARACTERS = 16_000
+TRACE_FRAMES = 20
+ERROR_BYTES = 1 << 20
+GROUP_BYTES = 255
+LONGEST_DELAY_S = 1e10
+
+_WORKER = str(Path(__file__).parent)
+_CALLERS = (_WORKER, str(Path(_WORKER).with_name("client")), concurrent.futures.__path__[0], asyncio.__path__[0])
+
+
+class JobFailed(Exception):
+    """Raise it in a function to choose what is reported. `error`: any value MessagePack can hold, up to 1 MiB.
+
+    `retry_in`: the retry comes after so long (seconds or a `timedelta`), whatever the backoff; it is spent as any.
+    A value that is not a time is ignored: the backoff decides then. `group`: what `failures` lists it under; by
+    default the name of the exception's class, so that all that are raised without one are listed as `JobFailed`.
+    """
+
+    # Of a subclass that does not call `__init__`.
+    retry: bool = True
+    retry_in: Seconds | None = None
+    error: Any = None
+    group: str | None = None
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        retry: bool = True,
+        retry_in: Seconds | None = None,
+        error: Any = None,
+        group: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.retry = retry
+        self.retry_in = retry_in
+        self.error = error
+        self.group = group
 
 
 class JobReleased(Exception):
@@ -40,14 +82,10 @@ class JobReleased(Exception):
     one, no constraint is closed: this job alone waits, and its history says so.
     """
 
-    # Of a subclass that does not call `__init__`.
-    delay: float = 0
-    hold: Mapping[str, float] = MappingProxyType({})
-
     def __init__(self, message: str = "", *, delay: Seconds = 0, hold: Mapping[str, Seconds] | None = None) -> None:
         super().__init__(message)
-        self.delay = seconds_of(delay)
-        self.hold = {name: seconds_of(duration) for name, duration in (hold or {}).items()}
+        self.delay = delay
+        self.hold = hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +102,6 @@ class Move(Generic[R_co]):
     queue: str | None = None
     priority: int | None = None
     delay: float | None = None
-
-    def spec(self) -> dict[str, Any]:
-        """As `finish` takes it."""
-        fields = {"name": self.name, "queue": self.queue, "priority": self.priority, "delay": self.delay}
-        return {name: value for name, value in fields.items() if value is not None}
 
 
 class NewCall(Reference):
@@ -104,11 +137,6 @@ class ResumeAfter(Exception):
     retry is spent.
     """
 
-    # Of a subclass that does not call `__init__`.
-    jobs: Sequence[Any] = ()
-    if_failed: Literal["wait", "fail", "run"] | None = None
-    checkpoint: bytes | None = None
-
     def __init__(
         self,
         jobs: Sequence[NewCall | Reference | str],
@@ -123,22 +151,10 @@ class ResumeAfter(Exception):
         dumps = msgpack.packb if notebook is None else notebook.dumps
         self.checkpoint = None if checkpoint is ... else dumps(checkpoint)
 
-    def __str__(self) -> str:
-        return f"after {len(self.jobs)} jobs"
-
-    def parts(self) -> tuple[list[Any], list[str | int]]:
-        """Those of the jobs that are to be enqueued, and what it depends on: ids, and indexes among these."""
-        new: list[Any] = []
-        depends: list[str | int] = []
-        for job in self.jobs:
-            there = job if isinstance(job, str) else getattr(job, "id", None)
-            depends.append(len(new) if there is None else there)
-            new += [job] if there is None else []
-        return new, depends
-
 
 class Outcome(NamedTuple):
-    """What became of one attempt: the spec for `finish`, and the result or error, packed.
+    """What became of one attempt: the spec for `finish`, or of type `released` for `release`, and the result or error,
+    packed.
 
     `follow`: jobs to enqueue. `raised`: what the function raised, if it failed.
     """
@@ -149,39 +165,11 @@ class Outcome(NamedTuple):
     follow: tuple[NewJob, ...] = ()
     raised: BaseException | None = None
 
-    @property
-    def is_success(self) -> bool:
-        """Whether there is no further attempt, unless the job moves on."""
-        return self.spec["type"] == "success" and "resume" not in self.spec
-
-
-@dataclass(frozen=True, slots=True)
-class Release:
-    """An attempt that ends without an outcome: the job is given back, see `JobReleased`. Seconds."""
-
-    job: Job
-    delay: float = 0
-    hold: dict[str, float] = field(default_factory=dict)
-    message: str = ""
-
-
-Ending = Outcome | Release
-
-
-def put_off(release: Release, error: JQError) -> Release:
-    """What to say instead of `release`, which was refused with `error`: this job alone waits."""
-    reason = f"{release.message[:REASON_CHARACTERS]} (put off for {PUT_OFF_S:g} s: {text_of(error)})".lstrip()
-    return Release(release.job, PUT_OFF_S, message=clean(reason))
-
 
 async def returned(result: Any) -> Any:
-    """What a function gives in the end: one behind a plain decorator may return a coroutine. Raises JobFailed for a
-    generator."""
+    """What a function gives in the end: one behind a plain decorator may return a coroutine."""
     while isinstance(result, Coroutine):
         result = await result
-    if inspect.isgenerator(result) or inspect.isasyncgen(result):
-        what = "an async generator" if inspect.isasyncgen(result) else "a generator"
-        raise JobFailed(f"the function returned {what}: jobs cannot be generators, return a list", retry=False)
     return result
 
 
@@ -194,7 +182,7 @@ def succeeded(job: Job, result: Any, dumps: Callable[[Any], bytes] = msgpack.pac
             follow = _jobs(result.jobs)
             result = result.result
         if isinstance(result, Move):
-            spec["move"] = result.spec()
+            spec["move"] = given(name=result.name, queue=result.queue, priority=result.priority, delay=result.delay)
             result = result.argument
         blob = dumps(result)
     except UNPACKABLE as error:
@@ -215,10 +203,13 @@ def _spec(job: Job, type_: str) -> dict[str, Any]:
 
 
 def _resumed(job: Job, error: ResumeAfter) -> Outcome:
-    new, depends = error.parts()
-    resume = {"depends": depends, "checkpoint": error.checkpoint is not None}
-    if error.if_failed is not None:
-        resume["if_failed"] = error.if_failed
+    new: list[Any] = []  # of the jobs, what is to be enqueued
+    depends: list[str | int] = []  # ids, and indexes among these
+    for other in error.jobs:
+        there = other if isinstance(other, str) else getattr(other, "id", None)
+        depends.append(len(new) if there is None else there)
+        new += [other] if there is None else []
+    resume = given(depends=depends, checkpoint=error.checkpoint is not None, if_failed=error.if_failed)
     return Outcome(job, _spec(job, "success") | {"resume": resume}, error.checkpoint or NIL, _jobs(new))
 
 
@@ -231,12 +222,17 @@ def _jobs(calls: Sequence[NewCall]) -> tuple[NewJob, ...]:
     return tuple(call.new_job(siblings) for call in calls)
 
 
-def failed(job: Job, message: str, *, retry: bool = True) -> Outcome:
-    """The outcome of an attempt that failed for what the worker knows."""
-    return Outcome(job, _spec(job, "failure") | {"should_retry": retry, "message": text_of(message)})
+def failed(job: Job, message: str) -> Outcome:
+    """The outcome of an attempt that failed for what the worker knows, which another would meet as well."""
+    return Outcome(job, _spec(job, "failure") | {"should_retry": False, "message": text_of(message)})
 
 
-def raised(job: Job, error: BaseException, retries: Callable[[BaseException], bool] | None = None) -> Ending:
+def released(job: Job, message: str = "", delay: Seconds = 0, hold: Mapping[str, Seconds] | None = None) -> Outcome:
+    """The end of an attempt that has none: the job is given back, see `JobReleased`."""
+    return Outcome(job, _spec(job, "released") | {"message": message, "delay": delay, "hold": hold})
+
+
+def raised(job: Job, error: BaseException, retries: Callable[[BaseException], bool] | None = None) -> Outcome:
     """How an attempt ends whose function raised `error`, whatever that is. `retries`: as of `failure_of`."""
     kind = type(error)  # isinstance would ask the error for its class
     try:
@@ -245,7 +241,8 @@ def raised(job: Job, error: BaseException, retries: Callable[[BaseException], bo
             return _resumed(job, error)
         if issubclass(kind, JobReleased):
             assert isinstance(error, JobReleased)
-            return _released(job, error)
+            log.info("job %s (%s) is given back", job.id, job.name)
+            return released(job, text_of(error), error.delay, error.hold)
     except UNPACKABLE as problem:
         error = unpackable(job, problem)
     except BaseException as problem:  # of odd attributes
@@ -256,21 +253,85 @@ def raised(job: Job, error: BaseException, retries: Callable[[BaseException], bo
     return Outcome(job, _spec(job, "failure") | failure.spec, failure.error, raised=error)
 
 
-def _released(job: Job, release: JobReleased) -> Release:
-    message = text_of(release)
-    log.info("job %s (%s) is given back%s", job.id, job.name, f": {message}" if message else "")
-    return Release(job, release.delay, dict(release.hold) if isinstance(release.hold, Mapping) else {}, message)
-
-
 def _log(job: Job, error: BaseException, failure: Failure) -> None:
-    if not log.isEnabledFor(logging.WARNING):
-        return
     # Who raises JobFailed has said all there is to say.
-    shows = not issubclass(type(error), JobFailed) or log.isEnabledFor(logging.INFO)
-    shown = (type(error), error, error.__traceback__) if shows else None
-    text = "job %s (%s) failed in attempt %d: %s"
-    subject = (job.id, job.name, job.attempt, text_of(failure.spec["message"], LOG_CHARACTERS))
+    shown = None if issubclass(type(error), JobFailed) else (type(error), error, error.__traceback__)
+    text, subject = "job %s (%s) failed in attempt %d: %s", (job.id, job.name, job.attempt, failure.spec["message"])
     record = log.makeRecord(log.name, logging.WARNING, __file__, 0, text, subject, shown)
-    if shows:
+    if shown:
         record.exc_text = failure.trace.rstrip()  # which formatters take: their own might raise, and has no bounds
-    log.handle(record)
+    if log.isEnabledFor(logging.WARNING):
+        log.handle(record)
+
+
+# -- failures -------------------------------------------------------------------------------------
+
+
+class Failure(NamedTuple):
+    """How an attempt failed: as `finish` takes it, with `error` behind it, packed."""
+
+    spec: dict[str, Any]
+    error: bytes
+    trace: str
+
+
+def failure_of(error: BaseException, retries: Callable[[BaseException], bool] | None = None) -> Failure:
+    """What is told of an attempt that raised `error`. `retries`: whether another may follow; default: yes. What
+    JobFailed says itself counts more."""
+    kind = type(error)
+    trace = f"{kind.__qualname__} (which cannot be described)"
+    spec: dict[str, Any] = {"should_retry": True, "message": trace}
+    value, group = None, kind.__qualname__
+    with suppress(BaseException):  # of a class with odd attributes
+        trace = trace_of(error)
+        if kind.__module__ not in ("builtins", "__main__", "__mp_main__", __name__):
+            group = f"{kind.__module__}.{group}"
+        if isinstance(error, JobFailed):
+            spec |= {"message": text_of(error), "should_retry": bool(error.retry)}
+            value, group = error.error, text_of(error.group or group)
+            retry_in = error.retry_in.total_seconds() if isinstance(error.retry_in, timedelta) else error.retry_in
+            if isinstance(retry_in, float | int) and 0 <= retry_in <= LONGEST_DELAY_S:
+                spec["retry_in"] = retry_in  # else the engine would refuse it all, and nobody hear of the failure
+        else:
+            spec |= {"message": summary(error), "should_retry": retries is None or retries(error)}
+            value = {"type": kind.__name__, "traceback": trace}
+    group = "".join(character if character.isprintable() else " " for character in group)
+    spec["group"] = group.encode(errors="replace")[:GROUP_BYTES].decode(errors="ignore")
+    return Failure(spec, _packed(value), trace)
+
+
+def text_of(value: object, most: int = MESSAGE_CHARACTERS) -> str:
+    """`str(value)`, at most `most` characters, such that UTF-8 can hold them."""
+    try:
+        text = str.__getitem__(str(value), slice(most))
+    except BaseException as problem:
+        text = f"({type(value).__name__}, whose text raises {type(problem).__name__})"
+    return text.encode(errors="backslashreplace").decode()
+
+
+def summary(error: BaseException) -> str:
+    """`ValueError: no such thing`."""
+    text = text_of(error)
+    return f"{type(error).__name__}: {text}"[:MESSAGE_CHARACTERS] if text else type(error).__name__
+
+
+def trace_of(error: BaseException) -> str:
+    """The traceback with its causes as Python shows it, without the worker's own frames; of what is too long without
+    its middle."""
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None and at.tb_frame.f_code.co_filename.startswith(_CALLERS):
+        at = at.tb_next
+    shown = traceback.TracebackException(type(error), error, at, limit=-TRACE_FRAMES, lookup_lines=False)
+    text = "".join(shown.format())
+    if len(text) > TRACE_CHARACTERS:
+        half = TRACE_CHARACTERS // 2
+        text = f"{text[:half]}\n[{len(text) - 2 * half} characters are left out]\n{text[-half:]}"
+    return text_of(text, 2 * TRACE_CHARACTERS)
+
+
+def _packed(value: Any) -> bytes:
+    """What is kept of a failure: the beginning of its text, if it cannot be packed or is too large."""
+    blob = b""
+    with suppress(BaseException):
+        blob = msgpack.packb(value)
+    return blob if 0 < len(blob) <= ERROR_BYTES else msgpack.packb(text_of(value))

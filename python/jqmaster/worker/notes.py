@@ -64,16 +64,12 @@ def progress(number: SupportsFloat, message: str | None = None) -> None:
 
 
 def _number(value: SupportsFloat) -> float:
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= 2**53:
-        return int(value)  # of an IntEnum, say, which another process may not know
-    if isinstance(value, bool | str | bytes) or not hasattr(value, "__float__"):
-        raise TypeError(f"progress: expected a number, got {type(value).__name__}")
     try:
-        number = float(value)
-    except OverflowError as error:
-        raise ValueError(f"progress: {error}") from None
+        number = float("nan" if isinstance(value, str | bytes) else value)
+    except (TypeError, OverflowError) as error:
+        raise TypeError(f"progress: {error}") from None
     if not abs(number) <= MOST:
-        raise ValueError(f"progress: expected a finite number, got {number}")
+        raise ValueError(f"progress: expected a finite number, got {value!r}")
     return number + 0.0  # the engine knows no -0.0
 
 
@@ -118,7 +114,8 @@ class Notebook:
 
     def __init__(self, tell: Callable[[], object]) -> None:
         self.is_used = False
-        self._over: str | None = None
+        self.over: str | None = None
+        """Why nobody wants to hear more of this attempt."""
         self.dumps: Callable[[Any], bytes] = msgpack.packb
         """How a checkpoint's argument is packed: as the job's own was."""
         self._tell = tell
@@ -139,15 +136,6 @@ class Notebook:
         finally:
             current_job.reset(job_before)
             _notebook.reset(before)
-
-    @property
-    def over(self) -> str | None:
-        """Why nobody wants to hear more of this attempt."""
-        return self._over
-
-    def end(self, why: str) -> None:
-        """Nobody wants to."""
-        self._over = why
 
     def check(self) -> None:
         """Raise JobStopped where the attempt is over and the function goes on: in a thread or process. On an event loop

@@ -14,7 +14,8 @@ from jqmaster.engine import packform, replies
 from jqmaster.engine.packform import MSGPACK
 from jqmaster.server.signing import Verifier
 from jqmaster.server.sockets import bind_tcp
-from jqmaster.worker.slots import Key, now
+from jqmaster.worker.attempts import now
+from jqmaster.worker.sources import Key
 from jqmaster.worker.worker import Worker
 
 log = logging.getLogger("jqmaster.worker")
@@ -34,7 +35,7 @@ class PushHost:
         self._verifier = Verifier(secrets)
         self._seen: OrderedDict[Key, None] = OrderedDict()
         app = web.Application(client_max_size=MAX_BODY_BYTES)
-        app.add_routes([web.post("/worker-job", self._job), web.get("/health", self._health)])
+        app.add_routes([web.post("/worker-job", self._job)])
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=STOP_TIMEOUT_S)
 
     async def start(self) -> str:
@@ -48,10 +49,6 @@ class PushHost:
         """Stop listening."""
         await self._runner.cleanup()
 
-    async def _health(self, _request: web.Request) -> web.Response:
-        why = self._worker.trouble.why
-        return _answer(200, {"status": "ok"}) if why is None else _error(503, "UNAVAILABLE", why)
-
     async def _job(self, request: web.Request) -> web.Response:
         body = await request.read()
         headers = [(name.lower(), value) for name, value in request.raw_headers]
@@ -61,15 +58,13 @@ class PushHost:
         try:
             fields = replies.document(body)
             job = replies.job_of(fields, fields.pop("argument"))
-        except KeyError as error:
-            return _error(400, "INVALID", f"{error.args[0]}: missing")
-        except (ValueError, TypeError, msgpack.UnpackException) as error:
-            return _error(400, "INVALID", f"the body is no job: {error or type(error).__name__}")
+        except (KeyError, ValueError, TypeError, msgpack.UnpackException) as error:
+            return _error(400, "INVALID", f"the body is no job: {error!r}")
         if job.name not in self._worker.functions:
             return _error(404, "NOTFOUND", f"this worker has no function for jobs named {job.name}")
         if job.held in self._seen:
             return web.Response(status=202)
-        if not self._worker.slots.takes or self._worker.slots.free <= 0:
+        if not self._worker.attempts.takes or self._worker.attempts.free <= 0:
             busy = _error(503, "BUSY", "no room for another job")
             busy.headers["retry-after"] = "1"
             return busy
@@ -81,9 +76,6 @@ class PushHost:
         return web.Response(status=202)
 
 
-def _answer(status: int, document: dict[str, object]) -> web.Response:
-    return web.Response(status=status, body=packform.pack(document), content_type=MSGPACK)
-
-
 def _error(status: int, code: str, message: str) -> web.Response:
-    return _answer(status, {"error": {"code": code, "message": message}})
+    document = {"error": {"code": code, "message": message}}
+    return web.Response(status=status, body=packform.pack(document), content_type=MSGPACK)

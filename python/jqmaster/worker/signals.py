@@ -27,27 +27,27 @@ class Signals:
     def __init__(self, loop: asyncio.AbstractEventLoop, stop: Callable[[], object], grace_s: float) -> None:
         self._loop = loop
         self._stop = stop
-        self._pid = os.getpid()
         self._end = threading.Timer(grace_s + LEAVE_S, self._end_now)
         self._end.daemon = True
         self._code = 0
         self._is_told = False
-        self._is_over = False
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run `work` on the loop, to its end. What a job left behind, a task or a callback, may raise SystemExit or
         stop the loop: it goes on."""
         for number in SIGNALS:
             signal.signal(number, self._hear)
-        os.register_at_fork(after_in_child=self._forget)
+        # Takes those that a job has blocked in its thread, which may be the loop's.
+        threading.Thread(target=threading.Event().wait, daemon=True).start()
+        os.register_at_fork(after_in_child=self.over)  # in a process that a job forked: its signals are its own
         task = self._loop.create_task(work)
-        while True:
+        task.add_done_callback(lambda _: self._loop.stop())
+        while not task.done():
             try:
-                return self._loop.run_until_complete(task)
-            except (SystemExit, KeyboardInterrupt, RuntimeError) as error:
-                if task.done() or self._loop.is_closed():
-                    raise
+                self._loop.run_forever()
+            except (SystemExit, KeyboardInterrupt) as error:
                 log.error("ignored an exception that a job left behind: %r", error)
+        return task.result()
 
     def ends(self, code: int) -> None:
         """The worker has stopped, and the process ends with `code`: in time, whatever threads and exit handlers are
@@ -57,7 +57,6 @@ class Signals:
 
     def over(self) -> None:
         """The worker has stopped: the process may go on, and is what it was."""
-        self._is_over = True
         self._end.cancel()
         for number in SIGNALS:
             if signal.getsignal(number) == self._hear:
@@ -79,8 +78,3 @@ class Signals:
     def _end_now(self) -> None:
         log.error("the worker could not stop in time, and ends now; leases of its jobs run out")
         os._exit(self._code)
-
-    def _forget(self) -> None:
-        # In a process that a job forked: its signals are its own.
-        if os.getppid() == self._pid and not self._is_over:
-            self.over()

@@ -1,4 +1,4 @@
-"""Where a worker's jobs come from, and where it says what became of them: Redis itself (a server: `http_source`)."""
+"""Where a worker's jobs come from, and where it says what became of them: Redis itself, or a server."""
 
 from __future__ import annotations
 
@@ -8,30 +8,39 @@ import logging
 import os
 import secrets
 import socket
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from redis.asyncio import Redis
 
 from jqmaster.cluster.opening import Opened
 from jqmaster.connection.subscriptions import listened
-from jqmaster.connection.wake import end
+from jqmaster.connection.wake import backoff_s
 from jqmaster.engine import replies
 from jqmaster.engine.calling import new_request
 from jqmaster.engine.engine import Operations
+from jqmaster.engine.options import Seconds
 from jqmaster.engine.replies import Beat, Job, Note
 from jqmaster.engine.scripts import Form
-from jqmaster.errors import JQError
+from jqmaster.errors import Forbidden, Internal, JQError, NotFound, TooFast, Unauthorized, Unavailable, Vanished
 from jqmaster.worker.ending import Outcome
-from jqmaster.worker.slots import Key
-from jqmaster.worker.trouble import PASSES
+
+T = TypeVar("T")
 
 log = logging.getLogger("jqmaster.worker")
+
+Key = tuple[str, str]  # job id, token
 
 POLL_S = 30.0
 TAKE_BACK_S = STOP_TIMEOUT_S = 2.5
 QUIET_S = 60.0  # of its channels: heartbeats find dead connections as well
 MOST_REFUSED = 100  # names that a pick can exclude
+AWAY = (Unavailable, TooFast, Internal)
+PASSES = (*AWAY, Unauthorized, Forbidden)
+"""Errors that say nothing of what was said: it is said again, to the next master. Rights may be put right."""
+AWAY_EVERY_S, REFUSED_EVERY_S = 10.0, 60.0
+INTERNALS = 4  # so often a master, or a script, may fail over the same before that counts as an answer
 
 
 def default_name() -> str:
@@ -62,7 +71,6 @@ class EngineSource:
         """What is said of it, as `register` of the engine takes it; with `url` jobs are pushed there."""
         self._engine = engine
         self._wish: dict[str, Any] = {"queues": list(queues), "order": order}
-        self._refused: list[str] = []
         self.has_refused = asyncio.Event()
         """A name more than it has announced."""
         self._unanswered: dict[str, Any] | None = None
@@ -74,27 +82,19 @@ class EngineSource:
         return self.name if self.worker == self.name else f"{self.name} ({self.worker})"
 
     def refuse(self, name: str) -> bool:
-        """Take no jobs of this name from now on. False when another name had to be forgotten for it."""
-        if name not in self._refused:
-            self._refused.append(name)
+        """Take no jobs of this name from now on; whether there was room to say so."""
+        without = self._wish.setdefault("without", [])
+        if name not in without and len(without) < MOST_REFUSED:
+            without.append(name)
             self.has_refused.set()
-        is_full = len(self._refused) > MOST_REFUSED
-        del self._refused[:-MOST_REFUSED]
-        self._wish["without"] = sorted(self._refused)
-        return not is_full
+        return name in without
 
     async def fetch(self, count: int) -> list[Job]:
         """Wait a while for jobs; at most `count`. When it was cancelled `take_back` is to be called."""
         # The same request until it is answered: what an answer brought that was lost comes again.
         spec = self._unanswered or {**self._wish, "request": new_request()}
-        self._unanswered = spec = {**spec, "worker": self.worker, "count": count}
-        try:
-            jobs = await self._wait(spec)
-        except (*PASSES, asyncio.CancelledError):
-            raise
-        except JQError:
-            self._unanswered = None
-            raise
+        self._unanswered = spec = {**spec, "count": count}
+        jobs = await self._known(lambda: self._wait({**spec, "worker": self.worker}))
         self._unanswered = None
         return jobs
 
@@ -105,7 +105,7 @@ class EngineSource:
         if spec is not None:
             with contextlib.suppress(JQError, TimeoutError):
                 async with asyncio.timeout(TAKE_BACK_S):
-                    if jobs := (await self._engine.pick(**spec)).jobs:
+                    if jobs := (await self._engine.pick(self.worker, **spec)).jobs:
                         await self.release([job.held for job in jobs])
 
     async def finish(self, outcomes: list[Outcome], want: int, request: str) -> tuple[list[str], list[Job]]:
@@ -113,20 +113,20 @@ class EngineSource:
         same `request` brings the same jobs."""
         pick = {**self._wish, "count": want, "request": request} if want else None
         said = [(outcome.spec, outcome.blob, outcome.follow) for outcome in outcomes]
-        finished = await self._engine.finish(self.worker, said, pick=pick)
+        finished = await self._known(lambda: self._engine.finish(self.worker, said, pick=pick))
         return finished.states, finished.picked.jobs if finished.picked else []
 
     async def heartbeat(self, held: list[Key], notes: Mapping[Key, Note]) -> Beat:
         """Renew leases, and pass on what some jobs say: remaining milliseconds, LOST or CANCELLED each; and what is
-        asked of the worker. Raises NotFound for a dropped worker."""
-        return await self._engine.beat(self.worker, held, notes=notes)
+        asked of the worker."""
+        return await self._known(lambda: self._engine.beat(self.worker, held, notes=notes))
 
-    async def listen(self, on_message: Callable[[str], None]) -> None:
-        """Call `on_message` with what the worker is told at once (docs/protocol.md), and with "" when something
-        may have been missed. Where nothing can be heard, heartbeats tell all there is."""
+    async def listen(self, on_message: Callable[[], None]) -> None:
+        """Call `on_message` when the worker is told something (docs/protocol.md), or that may have been missed. Where
+        nothing can be heard, heartbeats tell all there is."""
 
     async def release(
-        self, held: list[Key], *, delay: float = 0, hold: Mapping[str, float] | None = None, message: str = ""
+        self, held: list[Key], delay: Seconds = 0, hold: Mapping[str, Seconds] | None = None, message: str = ""
     ) -> None:
         """Give jobs back, with what `JobReleased` says. Raises NotFound for an unknown constraint."""
         await self._engine.release(self.worker, held, delay=delay or None, hold=hold or None, message=message or None)
@@ -135,19 +135,10 @@ class EngineSource:
         """Be a registered worker from now on; or be listed for some minutes, with the jobs that run."""
         self._is_listed = True  # it may be so although the answer never comes
         self.has_refused.clear()
-        about = {**self.about, "refused": self._refused or None}
+        about = {**self.about, "refused": self._wish.get("without")}
         if not self.is_registered:
             about |= {"announce": True, "running": running}
         self.worker = await self._engine.register(self.name, self._wish["queues"], **about)
-
-    async def register_again(self) -> bool:
-        """The worker was dropped as dead and is not. Whether that is known there now; if not, that was logged."""
-        try:
-            await self.register()
-        except JQError as error:
-            log.warning("cannot register again, trying later: %s", error)
-            return False
-        return True
 
     async def stop(self) -> None:
         """Unregister, give back what a lost answer brought, and close the connections; bounded."""
@@ -156,6 +147,19 @@ class EngineSource:
             with contextlib.suppress(JQError, TimeoutError):
                 async with asyncio.timeout(STOP_TIMEOUT_S):
                     await self._engine.unregister(self.worker)
+
+    async def _known(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """The answer. A worker that was dropped as dead and is not registers again, and asks once more."""
+        try:
+            return await ask()
+        except NotFound as error:
+            if error.path != "worker":
+                raise
+        try:
+            await self.register()
+        except JQError as error:
+            raise Unavailable(f"cannot register again: {error}") from error
+        return await ask()
 
     # -- what differs -----------------------------------------------------------------------------
 
@@ -180,28 +184,11 @@ class RedisSource(EngineSource):
         self._opened = Opened(url, namespace, form=form, recreate=recreate)
         super().__init__(self._opened.engine, queues, **more)
         self._waiting = self._opened.waiting()
-        self._renamed = asyncio.Event()
 
-    async def listen(self, on_message: Callable[[str], None]) -> None:
-        while True:
-            self._renamed.clear()
-            tasks: list[asyncio.Task[Any]] = [
-                asyncio.create_task(hear(engine.redis, f"{engine.namespace}:worker:{self.worker}", on_message))
-                for engine in self._opened.engines
-            ]
-            tasks.append(asyncio.create_task(self._renamed.wait()))
-            try:
-                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-                for task in done:
-                    task.result()
-            finally:
-                await end(tasks)
-
-    async def register(self, running: Sequence[str] = ()) -> None:
-        before = self.worker
-        await super().register(running)
-        if self.worker != before:
-            self._renamed.set()
+    async def listen(self, on_message: Callable[[], None]) -> None:
+        async with asyncio.TaskGroup() as hearing:
+            for engine in self._opened.engines:
+                hearing.create_task(_hear(engine.redis, f"{engine.namespace}:worker:{self.worker}", on_message))
 
     async def stop(self) -> None:
         await super().stop()
@@ -212,8 +199,45 @@ class RedisSource(EngineSource):
         return replies.picked(await self._waiting.pick(spec, POLL_S)).jobs
 
 
-async def hear(redis: Redis, channel: str, on_message: Callable[[str], None]) -> None:
-    """Pass on what is said on a worker's channel, "" for a gap, until cancelled."""
+class HttpSource(EngineSource):
+    """Talks to a JQ master. With several URLs the next one is tried when one does not answer."""
+
+    def __init__(self, urls: Sequence[str], queues: Sequence[str], *, key: str | None = None, **more: Any) -> None:
+        from jqmaster.engine.http import HttpEngine  # which a worker on Redis does without
+
+        self._http = HttpEngine(urls, key)
+        super().__init__(self._http, queues, **more)
+
+    async def stop(self) -> None:
+        await super().stop()
+        await self._http.close()
+
+    async def _wait(self, spec: dict[str, Any]) -> list[Job]:
+        return (await self._http.pick_waiting(POLL_S, **spec)).jobs
+
+
+async def _hear(redis: Redis, channel: str, on_message: Callable[[], None]) -> None:
     async for message in listened(redis, channel, quiet_s=QUIET_S):
         if message != b"":
-            on_message("" if message is None else message.decode(errors="replace"))
+            on_message()
+
+
+async def until_heard(what: str, say: Callable[[], Awaitable[T]], *, gives_up: bool = True) -> T:
+    """The answer to what `say` says, again and again. Raises JQError for a refusal; without `gives_up` that lasts until
+    somebody mends it."""
+    failures, quiet_until = 0, 0.0
+    while True:
+        try:
+            return await say()
+        except JQError as error:
+            passes = isinstance(error, PASSES) and not (isinstance(error, Internal) and failures >= INTERNALS)
+            if gives_up and not passes:
+                raise
+            is_away = isinstance(error, AWAY)
+            # That data has vanished was said once, and lasts.
+            if time.monotonic() >= quiet_until and not isinstance(error, Vanished):
+                quiet_until = time.monotonic() + (AWAY_EVERY_S if is_away else REFUSED_EVERY_S)
+                level = logging.WARNING if is_away else logging.ERROR
+                log.log(level, "cannot %s, trying again: %s", what, error)
+        await asyncio.sleep(backoff_s(failures))
+        failures += 1

@@ -13,7 +13,7 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
-from jqmaster.worker.failure import trace_of
+from jqmaster.worker.ending import trace_of
 from jqmaster.worker.notes import current_job
 
 log = logging.getLogger("jqmaster.worker")
@@ -24,8 +24,7 @@ TimeoutError, and takes a CancelledError for its own."""
 
 
 class _Call(NamedTuple):
-    run: Callable[[], Ended]
-    loop: asyncio.AbstractEventLoop
+    run: Callable[[], Any]
     future: asyncio.Future[Ended]
     claim: threading.Lock  # taken by the thread that runs it, or by who cancels it before
 
@@ -45,9 +44,8 @@ class Threads:
 
     async def run(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Call `function` in a thread, in this context. Raises what it raises."""
-        loop = asyncio.get_running_loop()
-        work = partial(copy_context().run, _ended, os.getpid(), function, *args, **kwargs)
-        call = _Call(work, loop, loop.create_future(), threading.Lock())
+        work = partial(copy_context().run, function, *args, **kwargs)
+        call = _Call(work, asyncio.get_running_loop().create_future(), threading.Lock())
         self._calls.put(call)
         # Not a ThreadPoolExecutor: the end of a process waits for its threads, whatever they do, and each child that is
         # forked in one of them waits for itself and ends with exit code 1.
@@ -77,11 +75,16 @@ class Threads:
             self._calls.put(None)
 
     def _work(self) -> None:
+        pid = os.getpid()
         while (call := self._calls.get()) is not None:
             if call.claim.acquire(blocking=False):
-                ended = call.run()
+                try:
+                    ended: Ended = call.run(), None
+                except BaseException as error:
+                    ended = None, error
+                end_if_forked(pid, ended[1])
                 with contextlib.suppress(RuntimeError):  # the worker has ended meanwhile
-                    call.loop.call_soon_threadsafe(self._give, call.future, ended)
+                    call.future.get_loop().call_soon_threadsafe(self._give, call.future, ended)
                 del ended
             del call  # or what the function returned stays until the next one comes
             self._idle.release()
@@ -106,13 +109,3 @@ def end_if_forked(pid: int, error: BaseException | None = None) -> None:
         with contextlib.suppress(BaseException):
             os.write(2, trace_of(error).encode())
     os._exit(code)
-
-
-def _ended(pid: int, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Ended:
-    result, error = None, None
-    try:
-        result = function(*args, **kwargs)
-    except BaseException as problem:
-        error = problem
-    end_if_forked(pid, error)
-    return result, error

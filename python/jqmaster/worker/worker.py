@@ -9,25 +9,22 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
 from jqmaster.connection.wake import backoff_s, end
 from jqmaster.engine import tracing
 from jqmaster.engine.replies import Job
-from jqmaster.errors import JQError, NotFound
+from jqmaster.errors import JQError
 from jqmaster.server import logs
 from jqmaster.worker import ending as endings
-from jqmaster.worker.beats import Heartbeats
-from jqmaster.worker.ending import Ending, Outcome, Release
-from jqmaster.worker.failure import summary
-from jqmaster.worker.notes import JobStopped, Notebook
-from jqmaster.worker.reports import Reports
-from jqmaster.worker.slots import Running, Slots, now
-from jqmaster.worker.sources import EngineSource
+from jqmaster.worker.attempts import Attempts, Running, now
+from jqmaster.worker.ending import Outcome, summary
+from jqmaster.worker.notes import JobStopped
+from jqmaster.worker.sources import EngineSource, until_heard
 from jqmaster.worker.threads import Threads, end_if_forked
-from jqmaster.worker.trouble import Trouble, lasting
 
 log = logging.getLogger("jqmaster.worker")
 
@@ -70,70 +67,62 @@ class Worker:
     ) -> None:
         self.functions = functions
         self.source = source
-        self.slots = Slots(concurrency)
-        self.trouble = Trouble()
         self._threads = threads
         self._fetches = fetches
         self._drain_timeout_s = drain_timeout_s
         self._on_outcome = on_outcome
-        self.slots.left = lambda: threads.left
-        threads.told = self.slots.changed
-        self._fetching: asyncio.Future[list[Job]] | None = None
+        self._fetching: asyncio.Timeout | None = None
         self._stopping = asyncio.Event()
         self._pid = os.getpid()
-        self._beats = Heartbeats(source, self.slots, self.trouble, self._asked)
-        self._reports = Reports(source, self.slots, self.trouble, self._beats, self.take, self._answered)
+        self.attempts = Attempts(concurrency, source, threads, self.take, self._asked, self._answered)
 
     @property
     def outlived(self) -> bool:
         """Whether functions run on here whose jobs were given up: threads, and coroutines that swallow their cancel."""
-        return self._threads.left > 0 or bool(self.slots.running)
+        return self._threads.left > 0 or bool(self.attempts.running)
 
     @property
     def running(self) -> list[Running]:
         """The attempts that run here, the first first. For any thread."""
-        return list(self.slots.running.values())
+        return list(self.attempts.running.values())
 
     def take(self, jobs: Iterable[Job], asked: float) -> None:
         """Run jobs that came, when they were `asked` for. One that this worker does not know is given back unstarted,
         and so are all when it stops."""
-        takes = self.slots.takes
+        takes = self.attempts.takes
         for job in jobs:
             if takes and job.name in self.functions:
                 self.start(job, asked)
                 continue
-            release = Release(job)
+            message, delay = "", 0.0
             if job.name not in self.functions:
                 message = f"this worker has no function for jobs named {job.name}"
                 log.warning("job %s is given back: %s", job.id, message)
-                # Where there are more names than it can refuse, those that it forgets come again, but not at once.
-                release = Release(job, 0 if self.source.refuse(job.name) else UNKNOWN_S, message=message)
-            self._reports.add(release)
+                # Where there are more names than it can refuse, the others come again, but not at once.
+                delay = 0 if self.source.refuse(job.name) else UNKNOWN_S
+            self.attempts.end(endings.released(job, message, delay))
 
     def start(self, job: Job, asked: float) -> None:
         """Run `job`, and report how it ended. Its lease began when it was `asked` for, or later."""
         loop = asyncio.get_running_loop()
-        running = Running(job, Notebook(lambda: loop.call_soon_threadsafe(self._beats.said)))
+        running = Running(job, lambda: loop.call_soon_threadsafe(self.attempts.said))
         running.leased(job.timeout if job.max_runtime is None else min(job.timeout, job.max_runtime), asked)
-        self.slots.running[job.held] = running
         running.task = loop.create_task(self._attend(running, self.functions[job.name]))
-        # Cancelled before it began, it would never take itself off the list.
-        running.task.add_done_callback(partial(self._gone, running))
-        self._beats.started(running)
+        self.attempts.add(running)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set, or the worker is asked to stop; then finish what runs within
         `drain_timeout_s` and give the rest back."""
-        parts = [asyncio.create_task(lasting("heartbeats", self._beats.run))]
-        parts += [asyncio.create_task(lasting("reports", self._reports.run)) for _ in range(REPORTERS)]
-        parts += [asyncio.create_task(lasting("listening", partial(self.source.listen, self._told)))]
+        parts = [asyncio.create_task(lasting("heartbeats", self.attempts.beat))]
+        parts += [asyncio.create_task(lasting("reports", self.attempts.report)) for _ in range(REPORTERS)]
+        parts += [asyncio.create_task(lasting("listening", partial(self.source.listen, self.attempts.look)))]
         fetching = asyncio.create_task(lasting("fetching", self._fetch)) if self._fetches else None
         stops = [asyncio.create_task(event.wait()) for event in (stop, self._stopping)]
         try:
             await asyncio.wait(stops, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._stopping.set()
-            self.slots.takes = False
+            self.attempts.takes = False
             await end([*stops, fetching], SAY_S)
             await self.source.take_back()
             await self._drain()
@@ -144,32 +133,28 @@ class Worker:
 
     async def _attend(self, running: Running, function: Function) -> None:
         if running.ends <= now():  # this process stood still, or the pick waited: a heartbeat, which is due, says
-            await self.slots.until(lambda: running.ends > now())
-        running.notes.open(running.job)
+            await self.attempts.until(lambda: running.ends > now())
+        running.open(running.job)
         with tracing.running(running.job) as attempt:
             ending = await self._ending_of(running, function)
-            attempt.ended(getattr(ending, "spec", None))
-        self._reports.add(ending, running if running.notes.is_used else None)
+            attempt.ended(ending.spec)
+        self.attempts.end(ending, running if running.is_used else None)
 
-    def _gone(self, running: Running, _task: asyncio.Task[None]) -> None:
-        self.slots.running.pop(running.job.held, None)
-        self.slots.changed()
-
-    async def _ending_of(self, running: Running, function: Function) -> Ending:
+    async def _ending_of(self, running: Running, function: Function) -> Outcome:
         """Whatever the function raises is how this attempt ends; the worker and other jobs go on."""
         job = running.job
         try:
             result = await function.call(job)
             end_if_forked(self._pid)
-            if isinstance(result, Outcome | Release):
+            if isinstance(result, Outcome):
                 return result
-            return endings.succeeded(job, result, running.notes.dumps)
+            return endings.succeeded(job, result, running.dumps)
         except BaseException as error:
             end_if_forked(self._pid, error)
-            stops = issubclass(type(error), asyncio.CancelledError | JobStopped) and running.notes.over is not None
+            stops = issubclass(type(error), asyncio.CancelledError | JobStopped) and running.over is not None
             if stops:  # all else a job has raised itself: one of its own tasks that was cancelled, for example
                 raise asyncio.CancelledError from error
-            if running.notes.over == STOPS:  # it is given back, and no retry is spent: it failed since it was cancelled
+            if running.over == STOPS:  # it is given back, and no retry is spent: it failed since it was cancelled
                 log.warning("job %s (%s) failed as its worker stopped: %s", job.id, job.name, summary(error))
                 raise asyncio.CancelledError from error
             return endings.raised(job, error, function.retries)
@@ -181,91 +166,75 @@ class Worker:
         if self._on_outcome is not None:
             self._on_outcome(outcome, state)
 
-    # -- getting jobs, and what the worker is told -------------------------------------------------
+    # -- getting jobs, and what is asked of the worker ---------------------------------------------
 
     async def _fetch(self) -> None:
-        failures, slots, asked = 0, self.slots, None
+        attempts = self.attempts
         while True:
-            slots.is_full = True
-            await slots.until(lambda: slots.free > 0 and slots.takes)
-            slots.is_full = False
-            asked = asked or now()  # what was not answered is asked for again, and its jobs may run since
-            self._fetching = asyncio.ensure_future(self.source.fetch(min(slots.free, MOST_AT_ONCE)))
+            attempts.is_full = True
+            await attempts.until(lambda: attempts.free > 0 and attempts.takes)
+            attempts.is_full = False
+            asked, fetch = now(), partial(self.source.fetch, min(attempts.free, MOST_AT_ONCE))
             try:
-                jobs = await self._fetching
-            except asyncio.CancelledError:
-                if self._fetching.done() and not self._fetching.cancelled() and not self._fetching.exception():
-                    self.take(self._fetching.result(), asked)
-                # Only this fetch was cancelled when the worker was asked to be quiet.
-                if (task := asyncio.current_task()) is not None and task.cancelling():
-                    raise
-                await self.source.take_back()
-                asked = None
-            except JQError as error:
-                if isinstance(error, NotFound) and await self.source.register_again():
-                    continue
-                self.trouble.met("get jobs", error)
-                await asyncio.sleep(backoff_s(failures))
-                failures += 1
-            else:
-                self.trouble.over("get jobs")
+                async with asyncio.timeout(None) as self._fetching:
+                    jobs = await until_heard("get jobs", fetch, gives_up=False)
                 self.take(jobs, asked)
-                failures, asked = 0, None
-
-    def _told(self, message: str) -> None:
-        """What came over the worker's channel; "" for a gap."""
-        word, *key = message.split(" ")
-        if word in ("cancelled", "kicked"):
-            # Its token is nobody's business but ours: the attempt's number stands for it.
-            for running in self.running:
-                if key == [running.job.id, str(running.job.attempt)]:
-                    self.slots.stop(running.job.held, "CANCELLED" if word == "cancelled" else "LOST")
-        elif word in ("quiet", "stop", "resume"):
-            self._asked("" if word == "resume" else word)
-        elif not word:
-            self._beats.look()
+            except TimeoutError:  # asked to be quiet
+                await self.source.take_back()
 
     def _asked(self, request: str) -> None:
         """What is asked of the worker: `quiet`, `stop`, or "" for neither."""
-        slots = self.slots
-        if self._stopping.is_set() or (slots.takes == (not request) and request != "stop"):
+        attempts = self.attempts
+        if self._stopping.is_set() or (attempts.takes == (not request) and request != "stop"):
             return
         log.warning("asked to %s", {"": "resume", "quiet": "be quiet"}.get(request, request))
-        slots.takes = not request
-        slots.changed()
+        attempts.takes = not request
+        attempts.changed()
         if request == "stop":
             self._stopping.set()
         if request and self._fetching is not None:
             # Who is quiet gets nothing, and what came meanwhile would not end the wait afterwards.
-            self._fetching.cancel()
+            with suppress(RuntimeError):  # it is over
+                self._fetching.reschedule(0)
 
     # -- stopping ---------------------------------------------------------------------------------
 
     async def _drain(self) -> None:
         """Wait until nothing runs and all is said; what still runs when the time is up is given back."""
         if busy := len(self.running):
-            jobs = "1 job that runs" if busy == 1 else f"{busy} jobs that run"
             name, wait_s = self.source.full_name, self._drain_timeout_s
-            logs.say(log, f"worker {name} stops; it waits up to {wait_s:g} s for {jobs}")
-        try:
+            logs.say(log, f"worker {name} stops; it waits up to {wait_s:g} s for running jobs: {busy}")
+        with suppress(TimeoutError):
             async with asyncio.timeout(self._drain_timeout_s):
-                await self.slots.until(lambda: self.slots.is_idle)
-        except TimeoutError:
-            await self._leave()
-
-    async def _leave(self) -> None:
-        if left := self.running:
-            for running in left:
-                running.stop(STOPS)
-            await asyncio.wait([running.task for running in left], timeout=END_S)
-            # Threads and processes go on until they are ended: limits of their jobs count them that long.
-            held = [running.job.held for running in left]
-            await self._say(self.source.release(held, delay=HANDOVER_S, hold={"*": HANDOVER_S}))
-        await self._say(self.slots.until(lambda: not (self.slots.ended or self.slots.reporting)))
-
-    async def _say(self, work: Coroutine[Any, Any, None]) -> None:
+                return await self.attempts.until(lambda: self.attempts.is_idle)
+        left = self.running
+        for running in left:
+            running.stop(STOPS)
         try:
-            async with asyncio.timeout(SAY_S):
-                await work
+            async with asyncio.timeout(END_S + SAY_S):
+                if left:
+                    await asyncio.wait([running.task for running in left], timeout=END_S)
+                    # Threads and processes go on until they are ended: limits of their jobs count them that long.
+                    held = [running.job.held for running in left]
+                    await self.source.release(held, HANDOVER_S, hold={"*": HANDOVER_S})
+                await self.attempts.until(lambda: self.attempts.is_reported)
         except (TimeoutError, JQError) as error:
             log.warning("cannot report some outcomes, their leases will run out: %r", error)
+
+
+async def lasting(name: str, part: Callable[[], Awaitable[None]]) -> None:
+    """Run a part of the worker until it returns or is cancelled. An error nobody foresaw does not end it: it is told,
+    and the part begins again."""
+    failures = 0
+    task = asyncio.current_task()
+    while True:
+        try:
+            return await part()
+        except asyncio.CancelledError:
+            if task is None or task.cancelling():
+                raise
+            log.error("the worker's %s was cancelled from outside, restarting it", name)
+        except Exception:
+            log.exception("the worker's %s failed, restarting it", name)
+        await asyncio.sleep(backoff_s(failures))
+        failures += 1

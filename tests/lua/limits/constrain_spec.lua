@@ -12,7 +12,7 @@ describe("constrain", function()
       assert.are.same(spec, document)
     end)
     it("with the matcher byte for byte", function()
-      local match = "\130\164name\217\1a\170argument.x\130\162in\147\196\1b\212\1x\207\255\255\255\255\255\255\255\255"
+      local match = "\130\164name\217\1a\170argument.x\130\162in\147\196\1b\212\1x\207\0\0\0\1\0\0\0\0"
         .. "\162ne\203\63\240\0\0\0\0\0\0"
       local reply = jq:call("constrain", { id = "c", concurrency = 1 }, match)
       assert.is_truthy(reply:find("\165match" .. match, 1, true))

@@ -50,6 +50,11 @@ describe("compiling a matcher #once", function()
       assert.are.equal("INVALID match.any: expected a list of 1 to 100 matchers, got a list of 101",
         refused({ any = branches }))
     end)
+    it("numbers that are exact", function()
+      assert.are.equal("INVALID match.argument.a: expected a boolean, a number within 2^53, or text, got "
+        .. "9007199254740992", refused({ ["argument.a"] = 9007199254740992 }))
+      assert.is_string(compile({ ["argument.a"] = { -9007199254740991, 1e10, math.huge } }))
+    end)
     it("1000 operands", function()
       assert.is_string(compile({ ["argument.a"] = numbers(1, 1000) }))
       assert.are.equal("INVALID match.argument.a: expected a list of 1 to 1000 scalars, got a list of 1001",

@@ -25,14 +25,6 @@ describe("track", function()
     end
     return states
   end
-  it("ends when it is taken off", function()
-    local id = jq:enqueue({ name = "a", track = true })
-    jq:call("track", { ids = { id }, on = false })
-    heard(id)
-    jq:succeed(jq:take("a"))
-    assert.are.same({}, heard(id))
-    assert.is_nil(jq:get(id).track)
-  end)
   describe("tells besides", function()
     local function told(id)
       local events = {}

@@ -6,7 +6,7 @@ local M = {}
 
 local function source(name)
   local file = assert(io.open(os.getenv("JQ_SOURCE") .. "/jqlua/" .. name:gsub("%.", "/") .. ".lua", "rb"))
-  local text = file:read("*a")
+  local text = file:read("*a"):gsub("= KEPT", "= {}")
   file:close()
   return text
 end

@@ -111,8 +111,8 @@ class TestErrors:
 def test_tables_of_the_library_stay_until_a_call_fails(tmp_path: Path, redis_server: RedisServer) -> None:
     module = """local keys = require "jqlua.base.keys"
         local M = {}
-        local kept = {}
-        local open = PER_CALL
+        local kept = KEPT
+        local open = {}
         function M.add(what)
           kept[#kept + 1], open[#open + 1] = what, what
           return { #kept, #open, what.field }

@@ -30,7 +30,7 @@ def test_each_field_of_a_job_has_an_option(cli_: Cli) -> None:
     said = cli_.run("enqueue", "--help").out
     assert [field.name for field in FIELDS if field.option and field.option not in said] == []
     before = cli_.ok("enqueue", "a").out.strip()
-    options = "--delay 2h --timeout 90 --unique k --unique-for 5 --retry-jitter 0.5 --track --if-failed run".split()
+    options = "--delay 2h --lease 90 --unique k --unique-for 5 --retry-jitter 0.5 --track --if-failed run".split()
     shown = cli_.ok("job", cli_.ok("enqueue", "a", *options, "--depends", before).out.strip(), "--json").document
     wanted = {"timeout": 90, "unique": "k", "unique_for": 5, "retry_jitter": 0.5, "track": True, "if_failed": "run"}
     assert wanted.items() <= shown.items() and shown["waits_for"] == [before]
@@ -64,7 +64,7 @@ def test_each_line_is_a_job(cli_: Cli) -> None:
         ("enqueue a --lines --wait", 2, "--wait"),
         (f"retry {NOBODY} --queue a", 2, "not both"),
         ("retry", 2, "give ids, or a filter"),
-        ("jobs --where slower:soon", 2, "expected a duration"),
+        ("jobs --where slower:soon", 2, "the filter"),
         *((f"{command} {NOBODY}", 3, "no such job") for command in ("job --history", "result", "why")),
     ],
 )  # fmt: skip
@@ -188,7 +188,7 @@ def test_one_that_cannot_be_changed_does_not_stop_the_others(cli_: Cli) -> None:
     ]  # fmt: skip
 
 
-def test_jobs_are_found_by_a_line_or_by_options(cli_: Cli) -> None:
+def test_jobs_are_found_by_options(cli_: Cli) -> None:
     ids = [cli_.ok("enqueue", "mail", f'{{"customer": {{"id": "{name}"}}, "n": {n}}}').out.strip()
            for n, name in enumerate(("acme", "acme", "zeta"))]  # fmt: skip
     work(cli_, "mail", "mail-1")
@@ -196,10 +196,9 @@ def test_jobs_are_found_by_a_line_or_by_options(cli_: Cli) -> None:
     def found(*options: str) -> list[str]:
         return cli_.ok("jobs", "--ids", *options).out.split()
 
-    assert found("--where", "customer.id:acme") == [ids[1], ids[0]]
-    assert found("--where", "customer.id:acme n:>0 zet*") == []
+    assert found("--where", '{"match": {"argument.customer.id": "acme"}}') == [ids[1], ids[0]]
     assert found("--where", '{"match": {"argument.n": 1}}') == [ids[1]]
-    assert found("--worker", "mail-1") == found("--where", "worker:mail-1") == [ids[0]]
+    assert found("--worker", "mail-1") == found("--where", '{"worker": "mail-1"}') == [ids[0]]
     assert cli_.ok("cancel", "--queue", "mail", "--older", "1h", "--yes").out == "no job fits\n"
     assert cli_.ok("cancel", "--queue", "mail", "--newer", "1h", "--dry-run", "--json").document["jobs"] == 2
 

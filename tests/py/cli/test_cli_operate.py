@@ -154,12 +154,11 @@ def test_the_command_line_wins_over_the_environment(straight: Cli, monkeypatch: 
 
 def test_any_operation_is_called_by_its_name(cli_: Cli) -> None:
     job_id = cli_.ok("enqueue", "mail", '{"a": 1}', "--unique", "k").out.strip()
-    assert cli_.ok("call", "free", "k", "--json").document == {"job_id": job_id}
     changed = f'[{{"id": "{job_id}", "priority": -5, "argument": [2]}}]'
     assert cli_.ok("call", "change", "--jobs", changed, "--json").document == "queued"
     shown = cli_.ok("job", job_id, "--json").document
     assert (shown["priority"], shown["argument"]) == (-5, [2])
-    [row] = cli_.ok("call", "jobs", "--where", "queue:mail status:queued", "--json").documents
+    [row] = cli_.ok("call", "jobs", "--where", '{"queue": "mail", "status": "queued"}', "--json").documents
     assert row["id"] == job_id and job_id in cli_.ok("call", "jobs").out
     cli_.ok("call", "subscribe", "w", "--subscribe-url", "http://h/", "--match", '{"name": "x"}', "--on", "error")
     assert cli_.ok("call", "webhooks", "--json").document["url"] == "http://h/"
@@ -169,7 +168,7 @@ def test_any_operation_is_called_by_its_name(cli_: Cli) -> None:
     part = cli_.ok("call", "queues", "--count", "1", "--json")
     assert len(part.documents) == 1 and "there is more: --all" in part.err
     assert len(cli_.ok("call", "queues", "--count", "1", "--all", "--json").documents) == 4
-    assert cli_.run("call", "track", "--all", "--ids", job_id).code == 2  # it has no pages
+    assert cli_.run("call", "watch", "--all", "--ids", job_id).code == 2  # it has no pages
     cli_.ok("enqueue", "k0", "--tag", "blue")
     assert cli_.ok("call", "tags", "--json").documents == [{"tag": "blue", "count": 1}]
     assert cli_.ok("call", "audit", "--count", "1", "--all").out == "none\n"  # once, of all its pages

@@ -69,10 +69,10 @@ assert_type(mail.enqueue("a", subject="b"), Handle[dict[str, int]])
 assert_type(mail.options(delay=5).handle("id").result(), dict[str, int])
 assert_type(jq.dependency_results(return_errors=True), list[Any])
 assert_type(jq.group(add.job(n) for n in range(3)), Flow[list[int]])
-assert_type(jq.chord([clean.job()], add.job(1), failed=clean.job()).result(), int)
+assert_type(jq.chain([clean.job()], add.job(1), failed=clean.job()).result(), int)
 assert_type(jq.chain(clean.job(), [add.job(1), split.job("a")], upload.job("a")).result(), str)
 jq.chain(add.job(1), [add.job(1)])  # wrong: arg-type
-jq.chord([add], add.job(1))  # wrong: list-item
+jq.chain([add], add.job(1))  # wrong: arg-type
 ResumeAfter([add.job(1), add.enqueue(1), "id"], if_failed="run", checkpoint={"at": 1})
 ResumeAfter([add.job(1)], if_failed="no")  # wrong: arg-type
 
@@ -81,7 +81,7 @@ async def main() -> None:
     assert_type(await mail("a", subject="b"), dict[str, int])
     assert_type(await (await mail.aenqueue("a", subject="b")).aresult(), dict[str, int])
     assert_type(await add.enqueue(1), int)
-    assert_type(await jq.chord([clean.job()], add.job(1)), int)
+    assert_type(await jq.chain([clean.job()], add.job(1)), int)
     assert_type(await (await jq.achain(clean.job(), add.job(1))).aprogress(), Counter[str])
     assert_type((await jq.aoperations.kick(where={"worker": "w"})).changed, int)
     assert_type(await jq.agather(await mail.amap(["a"])), list[dict[str, int]])

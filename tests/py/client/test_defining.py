@@ -73,16 +73,12 @@ def test_what_is_called_as_a_function_is_a_job(redis_url: str, namespace: str) -
 
 
 WRONG: list[tuple[str, Any, type[Exception], str]] = [
-    ("max_retry", -1, ValueError, "expected an integer from 0 to 2147483647, got -1"),
-    ("delay", "5", TypeError, "expected seconds"), ("delay", float("nan"), ValueError, "got nan"),
-    ("delay", datetime.timedelta(-1), ValueError, "expected seconds from 0 to 10000000000"),
+    ("delay", "5", TypeError, "expected seconds"), ("delay", True, TypeError, "expected seconds"),
     ("priority", "high", TypeError, "expected an integer, got 'high'"),
     ("run_at", datetime.datetime(2030, 1, 1), ValueError, "has no time zone"),
     ("tags", "urgent", TypeError, r"expected a list, such as \['urgent'\], got 'urgent'"),
-    ("queue", 5, TypeError, "expected text, not empty, got 5"), ("queue", "", TypeError, "expected text, not empty"),
-    ("headers", {"a": 1}, TypeError, "expected a map of texts"),
-    ("track", 1, TypeError, "expected true or false"), ("if_failed", "run away", ValueError, "one of wait, fail, run"),
-    ("retry_jitter", 2, ValueError, "expected a number from 0 to 1, got 2"),
+    ("queue", 5, TypeError, "expected text, got 5"), ("headers", "a", TypeError, "expected a map of texts"),
+    ("track", 1, TypeError, "expected true or false"), ("retry_jitter", "2", TypeError, "expected a number"),
     ("unique", 5, TypeError, "expected text, True or a function"),
     ("prio", 5, TypeError, "no such option: prio, did you mean priority"),
 ]  # fmt: skip

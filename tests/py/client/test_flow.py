@@ -1,4 +1,4 @@
-"""Fan out and in: chains, groups and chords; jobs that run again when others have ended."""
+"""Fan out and in: chains and groups; jobs that run again when others have ended."""
 
 from __future__ import annotations
 
@@ -38,28 +38,26 @@ class Functions:
 
 def test_a_group_has_the_results_of_all(jq: JQ) -> None:
     does = Functions(jq)
-    group = jq.group(
-        (does.add.job(n, 1) for n in range(3)), done=does.tell.job("done"), failed=does.tell.job("one failed")
-    )
+    group = jq.group((does.add.job(n, 1) for n in range(3)), failed=does.tell.job("one failed"))
     assert group.progress() == {"queued": 3}
     jq.burst(concurrency=1)
     assert group.result(timeout=60) == [1, 2, 3]
     assert group.progress() == {"done": 3}
-    assert does.told == [("done", ["1", "2", "3"])]
-    _, failed = group.callbacks
-    assert [one.join(timeout=60) for one in group.callbacks] == ["done", "skipped"]
+    assert does.told == []
+    [failed] = group.callbacks
+    assert failed.join(timeout=60) == "skipped"
     assert failed.document()["attempt"] == 0
     with pytest.raises(JobCancelled, match=f"job {failed.id} was not needed") as caught:
         failed.result(timeout=60)
     assert type(caught.value) is JobSkipped
     [queue] = [one for one in jq.each("queues") if one["name"] == "tell"]
-    assert (queue["done"], queue["cancelled"], queue["skipped"]) == (1, 0, 1)
+    assert (queue["done"], queue["cancelled"], queue["skipped"]) == (0, 0, 1)
 
 
 def test_one_that_fails_is_told_once_all_have_ended(jq: JQ) -> None:
     does = Functions(jq)
     parts = [does.add.job(1, 1), does.fail.job("broken"), does.add.options(delay=3).job(2, 2)]
-    group = jq.group(parts, done=does.tell.job("done"), failed=does.tell.job("one failed"))
+    group = jq.group(parts, failed=does.tell.job("one failed"))
     jq.burst(raises=False)
     assert does.told == []
     jq.burst(raises=False, delayed=True)
@@ -109,26 +107,26 @@ def test_a_chain_tells_what_failed_first(jq: JQ) -> None:
 
 def test_a_flow_is_cancelled_as_a_whole(jq: JQ) -> None:
     does = Functions(jq)
-    chord = jq.chord([does.add.job(1, 1), does.add.job(2, 2)], does.total.job(), failed=does.tell.job("failed"))
-    assert chord.cancel() == 4
-    assert chord.progress() == {"cancelled": 3}
-    assert chord.cancel() == 0
+    chain = jq.chain([does.add.job(1, 1), does.add.job(2, 2)], does.total.job(), failed=does.tell.job("failed"))
+    assert chain.cancel() == 4
+    assert chain.progress() == {"cancelled": 3}
+    assert chain.cancel() == 0
     jq.burst()
     assert does.told == []
     with pytest.raises(JobCancelled):
-        chord.result(timeout=60)
+        chain.result(timeout=60)
 
 
 def test_all_is_enqueued_or_nothing(jq: JQ) -> None:
     does = Functions(jq)
     with pytest.raises(Invalid, match=r"jobs\[1\]"):
-        jq.chord([does.add.job(1, 1), does.add.options(queue="*").job(2, 2)], does.total.job())
+        jq.chain([does.add.job(1, 1), does.add.options(queue="*").job(2, 2)], does.total.job())
     one = does.add.job(1, 1)
     for steps in ([[one] * 10_050, does.total.job()], [one] * 10_051, [[one] * 500, [one] * 500, does.total.job()]):
         with pytest.raises(ValueError, match=r"at most 10,050 jobs, which depend on 100,000 others"):
             jq.chain(*steps)
     assert [one for one in jq.each("queues") if one["queued"]] == []
-    assert jq.chord([does.add.job(1, 1)] * 99, does.total.job(), failed=does.tell.job("failed")).cancel() == 101
+    assert jq.chain([does.add.job(1, 1)] * 99, does.total.job(), failed=does.tell.job("failed")).cancel() == 101
     calls = [does.add.job(n, n) for n in range(2)]
     first, again = (jq.group(calls, request="the same") for _ in range(2))
     assert first.jobs == again.jobs
@@ -138,13 +136,13 @@ def test_a_flow_of_very_many(jq: JQ) -> None:
     does = Functions(jq)
     calls = [does.add.job(n, 0) for n in range(2500)]
     first, again = (
-        jq.chord(calls, does.total.job(), failed=does.tell.job("failed"), request="the same") for _ in range(2)
+        jq.chain(calls, does.total.job(), failed=does.tell.job("failed"), request="the same") for _ in range(2)
     )
     assert [one.id for one in (*first.jobs, *first.callbacks)] == [one.id for one in (*again.jobs, *again.callbacks)]
     with working(jq, concurrency=100):
         assert first.result(timeout=300) == sum(range(2500))
     assert (first.progress(), first.callbacks[0].join(timeout=60)) == ({"done": 2501}, "skipped")
-    assert jq.chord(calls, does.total.job(), failed=does.tell.job("failed")).cancel() == 2502
+    assert jq.chain(calls, does.total.job(), failed=does.tell.job("failed")).cancel() == 2502
 
 
 # -- a job that runs again when others have ended ----------------------------------------------------------------

@@ -58,7 +58,7 @@ def test_immediate_jobs_run_in_the_caller_s_thread() -> None:
 
     with jq.immediate():
         assert outer.enqueue().result() == [threading.get_ident(), 1, 1]
-        assert jq.chord([inner.job(), inner.job()], total.job(), failed=total.job()).result() == 2
+        assert jq.chain([inner.job(), inner.job()], total.job(), failed=total.job()).result() == 2
         assert jq.burst() == 0
         with pytest.raises(NotFound):
             jq.handle("direct-99").result()

@@ -54,7 +54,6 @@ async def test_changing_a_job(jq: JQ, call: Call) -> None:
 async def test_operations_by_their_names(jq: JQ, call: Call) -> None:
     """Each has its own tests; here is how they are asked, with values unpacked."""
     [job] = await put(jq, unique="k")
-    assert await call("call", "free", "k") == job.id
     assert (await call("call", "get", [job.id, UNKNOWN]))[0]["argument"] == 0
     assert (await call("call", "kick", where={"queue": "a"})).cursor == ""
     for name in ("b", "c"):

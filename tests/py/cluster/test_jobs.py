@@ -46,9 +46,6 @@ async def test_then_comes_the_unique_key(jq: Cluster) -> None:
     assert places([job]) == {home_of("k", 6)}
     [again] = await jq.enqueue([({"name": "a", "unique": "k"}, NIL)])
     assert again == (job, False)
-    assert await jq.free("k") == job
-    with pytest.raises(NotFound):
-        await jq.free("k")
 
 
 async def test_jobs_of_a_call_of_which_some_are_linked_stay_together(jq: Cluster) -> None:

@@ -54,7 +54,7 @@ async def test_a_partition_that_does_not_answer_is_named_and_the_call_may_be_rep
 
     with monkeypatch.context() as away:
         away.setattr(jq.engines[2], "raw", lost)
-        with pytest.raises(Unavailable, match=r"not done in partition 2, {.*:2~.*Repeat the call"):
+        with pytest.raises(Unavailable, match=r"partition 2, {.*:2~.*did not answer"):
             await jq.config(set={"retry_base": 9})
     assert await jq.differences() == ["setting retry_base is not in partition 2 what it is in partition 0"]
     await jq.config(set={"retry_base": 9})

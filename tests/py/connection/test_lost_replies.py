@@ -15,9 +15,8 @@ from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import load
 from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import Unavailable
-from jqmaster.worker.http_source import HttpSource
 from jqmaster.worker.notes import checkpoint, progress
-from jqmaster.worker.sources import EngineSource, RedisSource
+from jqmaster.worker.sources import EngineSource, HttpSource, RedisSource
 from parts import answers, dispatching, enqueue, eventually, until
 from parts import worker as stub_worker
 from processes import MasterProcess

@@ -22,7 +22,7 @@ from jqmaster.engine.http import HttpEngine
 from jqmaster.engine.http_connection import MOST_IDLE
 from jqmaster.errors import NotFound, Unavailable
 from jqmaster.server.server import Server
-from jqmaster.worker.http_source import HttpSource
+from jqmaster.worker.sources import HttpSource
 from parts import enqueue, eventually, until
 from surface_support import own, server
 from topologies import Proxy

@@ -116,13 +116,3 @@ class TestBuiltFiles:
         assert {name: script.source for name, script in built.items()} == {
             name: script.source for name, script in builtin().items()
         }
-
-
-async def test_a_key_named_as_the_namespace_is_refused(redis: Redis, namespace: str) -> None:
-    """It would defeat what keeps scripts off half a key space while a slot moves."""
-    await redis.set(namespace, "x")
-    with pytest.raises(UnsuitableServer, match=f"key {namespace} exists"):
-        await load(redis, namespace)
-    assert not await redis.exists(f"{namespace}:meta")
-    await redis.unlink(namespace)
-    await load(redis, namespace)

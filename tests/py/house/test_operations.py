@@ -42,7 +42,7 @@ def test_a_head_names_the_codes_that_its_script_can_say(name: str) -> None:
 @pytest.mark.parametrize("name", operations())
 def test_a_script_takes_what_its_head_says(name: str) -> None:
     takes_spec = any("spec" in position for position in operations()[name].positions)
-    assert (name in OWN_WAY) or takes_spec == ("spec(HEAD" in (ROOT / f"scripts/{name}.lua").read_text())
+    assert (name in OWN_WAY) or takes_spec == ("(HEAD" in (ROOT / f"scripts/{name}.lua").read_text())
 
 
 def test_the_command_line_calls_each_operation(call: Callable[..., Said]) -> None:

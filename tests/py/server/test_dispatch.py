@@ -98,7 +98,7 @@ async def test_an_answer_that_does_not_end_fails_the_job_and_takes_no_memory(
 ) -> None:
     async with worker(engine, answers(200, b"\xc6\xff\xff\xff\xff" + bytes(17 << 20))):
         document = await until(engine, await enqueue(engine, max_retry=0), "error")
-    assert document["message"] == f"the worker's answer is longer than {16 << 20} bytes"
+    assert document["message"] == "the worker's answer is longer than 16 MiB"
 
 
 async def test_400_fails_the_job_for_good(engine: Engine, dispatch: Dispatch) -> None:

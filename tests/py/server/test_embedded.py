@@ -17,7 +17,7 @@ import pytest
 import redis
 
 from jqmaster.server import embedded
-from jqmaster.server.embedded import EmbeddedRedis, EmbeddedRedisError
+from jqmaster.server.embedded import EmbeddedRedisError, embedded_redis
 from processes import MasterProcess
 
 
@@ -29,12 +29,12 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(path, ignore_errors=True)
 
 
-def client(server: EmbeddedRedis) -> redis.Redis:
-    return redis.Redis.from_url(server.url)
+def client(folder: Path) -> redis.Redis:
+    return redis.Redis(unix_socket_path=str(folder / "redis.sock"))
 
 
-def pid_of(server: EmbeddedRedis) -> int:
-    with client(server) as asked:
+def pid_of(folder: Path) -> int:
+    with client(folder) as asked:
         return int(asked.info("server")["process_id"])
 
 
@@ -49,8 +49,13 @@ def ends(pid: int, timeout_s: float = 10) -> bool:
     return True
 
 
+def refused(folder: Path, why: str) -> None:
+    with pytest.raises(EmbeddedRedisError, match=why), embedded_redis(folder):
+        pass
+
+
 def test_it_is_set_up_as_jq_needs_it(folder: Path) -> None:
-    with EmbeddedRedis(folder / "var") as server, client(server) as connection:
+    with embedded_redis(folder / "var") as url, redis.Redis.from_url(url) as connection:
         settings = connection.config_get("*")
         assert settings["appendonly"] == "yes" and settings["appendfsync"] == "everysec"
         assert settings["maxmemory-policy"] == "noeviction" and settings["port"] == "0"
@@ -59,78 +64,64 @@ def test_it_is_set_up_as_jq_needs_it(folder: Path) -> None:
 
 
 def test_it_is_for_one_process_which_stops_it(folder: Path) -> None:
-    with EmbeddedRedis(folder) as server:
-        pid = pid_of(server)
-        with pytest.raises(EmbeddedRedisError, match="another process has its Redis"):
-            EmbeddedRedis(folder).start()
-        assert pid_of(server) == pid
+    with embedded_redis(folder):
+        pid = pid_of(folder)
+        refused(folder, "another process has its Redis")
+        assert pid_of(folder) == pid
     assert ends(pid)
+    with embedded_redis(folder):
+        assert pid_of(folder) != pid
 
 
 def test_a_server_whose_master_was_killed_is_used_again(folder: Path) -> None:
     with MasterProcess("--data-dir", str(folder)) as master:
-        pid = pid_of(EmbeddedRedis(folder))
+        pid = pid_of(folder)
         master.kill()
-    with EmbeddedRedis(folder) as server:
-        assert pid_of(server) == pid
+    with embedded_redis(folder):
+        assert pid_of(folder) == pid
     assert ends(pid)
 
 
 def test_one_that_hangs_gets_no_other_beside_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with MasterProcess("--data-dir", str(folder)) as master:
-        pid = pid_of(EmbeddedRedis(folder))
+        pid = pid_of(folder)
         master.kill()
     os.kill(pid, signal.SIGSTOP)
     monkeypatch.setattr(embedded, "START_TIMEOUT_S", 0)
-    server = EmbeddedRedis(folder)
-    with pytest.raises(EmbeddedRedisError, match="does not answer"):
-        server.start()
+    refused(folder, "does not answer")
     os.kill(pid, signal.SIGCONT)
-    assert pid_of(server) == pid
-    server.stop()
+    with embedded_redis(folder):
+        assert pid_of(folder) == pid
     assert ends(pid)
 
 
 def test_a_path_too_long_for_a_socket_is_refused(folder: Path) -> None:
-    with pytest.raises(EmbeddedRedisError, match="shorter --data-dir"):
-        EmbeddedRedis(folder / ("d" * 120)).start()
+    refused(folder / ("d" * 120), "shorter --data-dir")
 
 
 def test_without_redis_it_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(folder))
-    with pytest.raises(EmbeddedRedisError, match="apt, dnf or brew install redis"):
-        EmbeddedRedis(folder / "var").start()
+    refused(folder / "var", "apt, dnf or brew install redis")
 
 
 def test_a_server_that_ends_at_once_says_why(folder: Path) -> None:
     (folder / "appendonlydir").write_text("in the way")
-    server = EmbeddedRedis(folder)
-    with pytest.raises(EmbeddedRedisError, match="appendonlydir"):
-        server.start()
-    server.stop()
+    refused(folder, "appendonlydir")
     (folder / "appendonlydir").unlink()
-    with server:
-        assert pid_of(server)
+    with embedded_redis(folder):
+        assert pid_of(folder)
 
 
 @pytest.mark.parametrize("most", [0, 64 << 20])
 def test_how_much_it_takes_can_be_said(folder: Path, most: int) -> None:
-    with EmbeddedRedis(folder, max_memory=most) as server, client(server) as asked:
+    with embedded_redis(folder, max_memory=most), client(folder) as asked:
         assert int(asked.config_get("maxmemory")["maxmemory"]) == most
 
 
 def test_a_directory_of_all_is_left_alone(folder: Path) -> None:
     folder.chmod(0o1777)
-    with pytest.raises(EmbeddedRedisError, match="shared"):
-        EmbeddedRedis(folder).start()
+    refused(folder, "shared")
     assert stat.S_IMODE(folder.stat().st_mode) == 0o1777
-
-
-def test_it_can_be_started_again(folder: Path) -> None:
-    server = EmbeddedRedis(folder / "var")
-    for _ in range(2):
-        with server, client(server) as connection:
-            assert connection.ping()
 
 
 def test_a_program_that_does_not_get_as_far_as_its_log_is_told_of(
@@ -138,5 +129,4 @@ def test_a_program_that_does_not_get_as_far_as_its_log_is_told_of(
 ) -> None:
     (folder / "redis-server").symlink_to("/bin/false")
     monkeypatch.setenv("PATH", str(folder))
-    with pytest.raises(EmbeddedRedisError, match="does not answer"):
-        EmbeddedRedis(folder / "var").start()
+    refused(folder / "var", "does not answer")

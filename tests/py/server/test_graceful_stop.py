@@ -15,7 +15,6 @@ from aiohttp import web
 
 from jqmaster import JQ
 from jqmaster.engine.engine import Engine, connect
-from jqmaster.server.embedded import EmbeddedRedis
 from jqmaster.server.server import ServeOptions, Server
 from parts import LONG_S, enqueue, eventually, hang, listening, until
 from processes import MasterProcess, Process
@@ -96,7 +95,7 @@ async def test_the_stop_is_bounded_whatever_hangs(redis_url: str, namespace: str
 
 async def test_a_second_signal_stops_at_once(folder: Path) -> None:
     with MasterProcess("--data-dir", str(folder), "--stop-timeout", "600") as master:
-        pid = pid_of(EmbeddedRedis(folder))
+        pid = pid_of(folder)
         async with listening(hang) as stub:
             async with connect(master.redis_url) as redis:
                 await Engine(redis).register("hangs", "*", url=stub.url)
@@ -140,7 +139,7 @@ async def test_outcomes_are_taken_until_the_end(redis_url: str, namespace: str) 
 
 async def test_an_own_redis_stops_with_its_master_and_keeps_the_jobs(folder: Path) -> None:
     with MasterProcess("--data-dir", str(folder)) as master:
-        pid = pid_of(EmbeddedRedis(folder))
+        pid = pid_of(folder)
         job = await JQ(master.url).aenqueue("mail", {"to": "me"})
         master.signal()
         assert await asyncio.to_thread(master.ends) == 0

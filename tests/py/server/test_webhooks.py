@@ -15,6 +15,7 @@ from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.waiting import Waiting
 from jqmaster.server import signing, webhooks
 from jqmaster.server.egress import Egress
+from jqmaster.server.meters import Meters
 from jqmaster.server.signing import Verifier
 from jqmaster.server.webhooks import QUEUE, Webhooks
 from parts import answers, enqueue, eventually, hang, listening
@@ -33,10 +34,11 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 @asynccontextmanager
 async def carrying(engine: Engine, redis: Redis, **options: Any) -> AsyncIterator[Webhooks]:
     waiting = Waiting(engine)
-    hooks = Webhooks(engine, waiting, master="test", **{"egress": Egress(), **options})
+    hooks = Webhooks(engine, waiting, master="test", **{"egress": Egress(), "meters": Meters(), **options})
     hooks.start()
     yield hooks
     waiting.drain()
+    await asyncio.sleep(0.01)  # as when a server stops
     await hooks.stop(1)
     await waiting.stop()
 

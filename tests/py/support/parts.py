@@ -18,6 +18,9 @@ from redis.asyncio import Redis
 
 from jqmaster.engine.engine import Engine, Operations
 from jqmaster.server.dispatch import Dispatch
+from jqmaster.server.egress import Egress
+from jqmaster.server.keyring import Keyring
+from jqmaster.server.meters import Meters
 
 FINISHED, REFUSED = ("success", "failure"), ("unknown", "busy", "unreachable")
 # For what comes soon, unless the machine stands still meanwhile. Who looks for faults is not so patient.
@@ -41,7 +44,9 @@ async def eventually(fact: Callable[[], Any], timeout_s: float = LONG_S) -> Any:
 
 def came_to(dispatch: Dispatch, *outcomes: str) -> int:
     """How many of its deliveries did."""
-    return int(sum(dispatch.meters.value("jq_delivery_seconds_count", outcome=outcome) for outcome in outcomes))
+    return int(
+        sum(dispatch.meters.value("jq_delivery_seconds_count", to="worker", outcome=outcome) for outcome in outcomes)
+    )
 
 
 async def enqueue(engine: Engine, name: str = "mail", argument: Any = None, **fields: Any) -> str:
@@ -172,7 +177,8 @@ async def worker(
 @asynccontextmanager
 async def dispatching(engine: Engine, **options: Any) -> AsyncIterator[Dispatch]:
     """A master's dispatch."""
-    dispatch = Dispatch(engine, master="test", **options)
+    parts = {"max_deliveries": 1000, "meters": Meters(), "egress": Egress(), "keyring": Keyring(engine)}
+    dispatch = Dispatch(engine, master="test", **{**parts, **options})
     dispatch.start()
     yield dispatch
     await dispatch.stop(0.5)

@@ -37,24 +37,11 @@ def where_it_runs(number: int) -> list[Any]:
     return [os.getpid(), number, current_job.get().name, jobs.state["pid"]]
 
 
-class Awkward(Exception):
-    def __init__(self, one: str, two: str) -> None:
-        super().__init__(one + two)
-
-
 @jobs.job(process=True, max_retry=0)
 def fails(how: str) -> Any:
     match how:
-        case "awkward":
-            raise Awkward("a", "b")
         case "killed":
             os.kill(os.getpid(), signal.SIGKILL)
-        case "exit":
-            os._exit(3)
-        case "unfit":
-            return threading.Lock()
-        case "generator":
-            return (number for number in range(3))
         case "busy":
             raise JobFailed("429", retry_in=500)
     raise ValueError(how)
@@ -135,12 +122,6 @@ def gives(how: str) -> Any:
             return FollowUp(1, [jobs.task("here").job()])
         case "released":
             raise Busy
-        case "logs":
-            log.warning("with more", extra={"lock": threading.Lock(), "map": {"a": 1}, "half": "\udc80"})
-            try:
-                raise ValueError(threading.Lock())
-            except ValueError:
-                log.exception("it went wrong")
 
 
 class Busy(JobReleased):
@@ -176,20 +157,6 @@ def asks_dependencies() -> list[Any]:
 
 
 IS_HERE = "worker.process" in " ".join(sys.orig_argv)
-
-stuck = JQ()
-
-
-@stuck.lifespan
-async def never_ends() -> AsyncIterator[None]:
-    yield
-    if IS_HERE:
-        time.sleep(600)  # noqa: ASYNC251
-
-
-@stuck.job(process=True)
-def passes() -> None: ...
-
 
 broken = JQ(max_retry=0)
 

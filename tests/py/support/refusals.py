@@ -104,7 +104,7 @@ CHANGES = [field("id", "job"), *(JOB[one.name] for one in FIELDS if one.changed 
 CHANGES.append(field("tags", "set<name>", 0, 32))
 MOVE = [JOB[name] for name in ("name", "queue", "priority", "delay")]
 RESUME = [JOB["depends"], JOB["if_failed"], field("checkpoint", "flag")]
-RATE = [field("limit", "integer", 1, 1e9), field("period", "seconds", 0.001, 31536000)]
+RATE = [field("limit", "integer", 1, 1e7), field("period", "seconds", 0.001, 31536000)]
 FAIR = [field("by", "Path"), field("weights", "map<number>")]
 OUTCOME = [field("id", "job"), field("token", "Hold"), field("type", "success|failure")]
 FAILURE = [field("reason", "other|timeout"), field("should_retry", "flag"), field("retry_in", "seconds", 0, 1e10),

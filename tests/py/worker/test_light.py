@@ -10,7 +10,7 @@ from processes import Process
 UNUSED = {
     "aiohttp", "cyclopts", "hypercorn", "msgspec", "quart", "rich",
     "http.client", "logging.handlers", "multiprocessing",
-    "jqmaster.engine.http", "jqmaster.server.http", "jqmaster.worker.process_pool", "jqmaster.worker.push",
+    "jqmaster.engine.http", "jqmaster.server.http", "jqmaster.worker.processes", "jqmaster.worker.push",
 }  # fmt: skip
 MOST_MB = 13
 """Of a worker beyond what redis-py takes, which is some 31 MB; the event loop that tests install is in it."""

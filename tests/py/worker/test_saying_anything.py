@@ -22,7 +22,7 @@ __all__ = ["own", "server"]
 
 
 SAID = {
-    "zero division": float("nan"), "infinite": float("inf"), "text": "50%", "bytes": b"5", "true": True, "none": None,
+    "zero division": float("nan"), "infinite": float("inf"), "text": "50%", "bytes": b"5", "none": None,
     "list": [1], "complex": 1j, "huge": 10**400, "beyond": 1e301,
 }  # fmt: skip
 
@@ -91,7 +91,7 @@ async def test_heartbeats_and_reports_go_on_after_an_error_that_nobody_foresaw(
             self.once("fetch")
             return await super().fetch(count)
 
-        async def listen(self, told: Callable[[str], None]) -> None:
+        async def listen(self, told: Callable[[], None]) -> None:
             self.once("listen")
             await super().listen(told)
 

@@ -20,7 +20,7 @@ from servers import RedisServer
 from test_worker import SOON_S, working
 
 PROGRAM = """
-import asyncio, os, threading, time
+import asyncio, os, signal, threading, time
 from jqmaster import JQ
 
 jq = JQ(queue="all", max_retry=0)
@@ -78,6 +78,9 @@ def process(seconds: float) -> None:
 async def leaves_a_task(what: str) -> None:
     if what == "no stdout":
         return os.close(1)
+    if what == "blocked signals":
+        signal.pthread_sigmask(signal.SIG_BLOCK, {15})
+        return
     def end():
         if what == "stop":
             asyncio.get_running_loop().stop()
@@ -266,7 +269,7 @@ def test_a_signal_when_the_worker_has_stopped_already_changes_nothing(program: J
         assert one.ends(20) == 0 and "Traceback" not in one.text
 
 
-@pytest.mark.parametrize("what", ["exit", "interrupt", "stop", "error", "no stdout"])
+@pytest.mark.parametrize("what", ["exit", "interrupt", "stop", "error", "no stdout", "blocked signals"])
 def test_what_a_job_leaves_behind_does_not_end_its_worker(what: str, program: JQ, tmp_path: Path) -> None:
     with worker(tmp_path) as one:
         enqueued(program, "leaves_a_task", what).result(timeout=SOON_S)

@@ -15,8 +15,7 @@ from http_support import Api, api, master  # noqa: F401
 from jqmaster import JQ
 from jqmaster.engine import tracing
 from jqmaster.engine.engine import Engine
-from jqmaster.worker.ending import JobReleased
-from jqmaster.worker.failure import JobFailed
+from jqmaster.worker.ending import JobFailed, JobReleased
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT = f"00-{TRACE}-00f067aa0ba902b7-01"

@@ -80,7 +80,7 @@ async def test_what_cannot_follow_is_a_failure(way: str, server: Server, own: En
 async def test_a_quiet_worker_takes_no_more(
     way: str, server: Server, own: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jqmaster.worker.beats.ALIVE_EVERY_S", 0.05)
+    monkeypatch.setattr("jqmaster.worker.attempts.ALIVE_EVERY_S", 0.05)
     go_on, started = asyncio.Event(), asyncio.Event()
 
     async def wait(argument: Any) -> None:
@@ -145,24 +145,3 @@ async def test_a_worker_on_redis_hears_at_once_that_a_job_is_gone(ends: str, ser
         await started.wait()
         await (own.cancel([job_id]) if ends == "cancel" else own.kick([job_id], delay=1000))
         await asyncio.wait_for(stopped.wait(), 60)
-
-
-async def test_word_of_an_earlier_attempt_stops_none_that_came_later(
-    server: Server, own: Engine, caplog: pytest.LogCaptureFixture
-) -> None:
-    started, go_on = asyncio.Event(), asyncio.Event()
-
-    async def wait(argument: Any) -> None:
-        started.set()
-        await go_on.wait()
-
-    async with working("redis", server, {"wait": wait}, register=True):
-        [document] = await eventually(lambda: _workers(own))
-        job_id = await enqueue(own, "wait")
-        await started.wait()
-        channel = f"{own.namespace}:worker:{document['id']}"
-        for word in (f"cancelled {job_id} 0", f"kicked {job_id} 2", "stop"):
-            await own.redis.execute_command("SPUBLISH", channel, word)
-        await eventually(lambda: "asked to stop" in caplog.text)
-        go_on.set()
-        assert (await until(own, job_id, "done"))["retry_count"] == 0

@@ -1,5 +1,4 @@
-// Which jobs are meant: a line such as `queue:mail customer.id:acme worker:mail-1 slower:30s "no host"`, as the API wants it, in words, and completed; and what can be done to them. Python reads such lines as well (engine/queryline.py);
-// tests/js/querylines.json holds both to it.
+// Which jobs are meant: a line such as `queue:mail customer.id:acme worker:mail-1 slower:30s "no host"`, as the API wants it, in words, and completed; and what can be done to them.
 import { all, only, stringify } from './api.js';
 import { CONSTANTS, duration, KEYS, moment, NUMBER, now, PLAIN, quoted, SPANS } from './format.js';
 import { STATES, WAITING } from './parts.js';

@@ -31,12 +31,12 @@ VALUES = {"map<text>": ({"tenant": "é"}, {"traceparent": "00-ab", "empty": ""})
 
 # What a sequence may use, and how often each operation comes then.
 FEATURES = {
-    "unique": {"enqueue": 3, "free": 1}, "depends": {}, "following": {"change": 5, "kick": 1.5},
+    "unique": {"enqueue": 3}, "depends": {}, "following": {"change": 5, "kick": 1.5},
     "finding": {"jobs": 3, "retry": 3, "discard": 1.5, "failures": 1, "tags": 1, "forget": 0.7,
                 "history": 2},
     "schedules": {"schedule": 3, "unschedule": 0.3, "schedules": 1},
     "statistics": {"stats": 2},
-    "events": {"track": 1.5}, "control": {"worker": 2}, "settings": {"queue": 3}, "limits": {},
+    "events": {}, "control": {"worker": 2}, "settings": {"queue": 3}, "limits": {},
     "access": {"grant": 2, "revoke": 0.7, "touch": 1, "keys": 0.5},
     "webhooks": {"subscribe": 1.5, "unsubscribe": 0.5, "webhooks": 0.7},
 }  # fmt: skip

@@ -33,7 +33,7 @@ WAYS = {
 FITTING = {
     "retry": ("error", "cancelled", "skipped", "retrying"), "discard": ("error", "cancelled", "done", "queued"),
     "kick": ("running",), "history": ("running", "done", "error", "retrying"), "result": ("done",),
-    "explain": ("queued", "scheduled", "retrying"), "track": ("queued", "running", "scheduled"),
+    "explain": ("queued", "scheduled", "retrying"),
     "get": ("running", "done", "error"), "watch": ("queued", "running"),
 }  # fmt: skip
 

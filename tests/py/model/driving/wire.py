@@ -139,7 +139,6 @@ DECODE = {
     "register": text, "audit": text, "pick": picked,
     "get": documents, "constrain": document, "explain": document,
     "constraints": lambda reply: page(reply, document), "usage": lambda reply: page(reply, document),
-    "free": text,
     "schedule": lambda reply: text(reply) if isinstance(reply, list) else unpack_document(reply),
     "schedules": lambda reply: page(reply, unpack_document),
     "jobs": lambda reply: page(reply, unpack_document),

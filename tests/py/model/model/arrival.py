@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from model.common import ENDED, WAITING, ErrorReply, Refused, expect, ms, refuse, same
+from model.common import ENDED, WAITING, expect, ms, refuse, same
 from model.life import PASSED, Job
 from model.part import Part
 
@@ -149,12 +149,3 @@ class Arrival(Part):
         self.keys[job.unique] = Key([job.id, *others])
         if job.unique_within is not None:
             self.keys[job.unique] = Key([job.id], self.now + ms(job.unique_within), has_record=False)
-
-    def free(self, reply, unique):
-        owner = self.owner(unique, None if isinstance(reply, ErrorReply) else reply)
-        if owner is None:
-            raise Refused("NOTFOUND", "unique")
-        same(reply, owner, "free")
-        for id in self.keys.pop(unique).ids:
-            if job := self.jobs.get(id):
-                job.unique = job.unique_for = job.unique_within = None

@@ -68,13 +68,6 @@ class Trace(Part):
             expect(needed <= set(told) <= set(all), "history: fields of an event", told, all)
             same(told, {k: all[k] for k in told}, "history: an event")
 
-    def track(self, reply, ids, on=True):
-        for id, state in zip(ids, reply, strict=True):
-            job = self.life.present(id, state is None)
-            same(state, job and job.status, "track")
-            if job:
-                job.track = on
-
     def states_to_come(self, id, was):
         """To which states the engine has told that a job went from this one, beyond what is known of."""
         known, states = list(self.new_events), []

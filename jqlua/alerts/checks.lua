@@ -1,20 +1,25 @@
--- Alerts about a queue: why its oldest ready job waits, what floods it, attempts that hang or fail, failed jobs that
--- others wait for.
+-- What is looked at for alerts: of a queue why its oldest ready job waits, attempts that hang or fail, failed jobs that
+-- others wait for; constraints whose paths lead nowhere, workers that cannot be reached or died with jobs, groups of
+-- failures that are new, and that nobody sweeps.
 local alerts = require "jqlua.alerts.alerts"
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local common_values = require "jqlua.find.common_values"
 local constraintdoc = require "jqlua.limits.constraintdoc"
+local constraints = require "jqlua.limits.constraints"
+local failure_groups = require "jqlua.links.failure_groups"
 local jobs = require "jqlua.job.jobs"
+local keyrecord = require "jqlua.limits.keyrecord"
 local keys = require "jqlua.base.keys"
+local members = require "jqlua.queue.members"
 local meta = require "jqlua.base.meta"
 local oldest = require "jqlua.queue.oldest"
-local members = require "jqlua.queue.members"
-local queues = require "jqlua.queue.queues"
 local queue_status = require "jqlua.find.queue_status"
+local queues = require "jqlua.queue.queues"
 local settings = require "jqlua.settings.settings"
 local states = require "jqlua.job.states"
 local statisticsdoc = require "jqlua.statistics.statisticsdoc"
+local workers = require "jqlua.workers.workers"
 
 local M = {}
 
@@ -212,7 +217,7 @@ end
 
 --- What is wrong with a queue.
 ---@param name string
-function M.check(name)
+function M.check_queue(name)
   local queue = queues.load(name)
   local queued = count(queue, states.QUEUED .. states.IN_LANE)
   check_settings(queue, queued)
@@ -227,6 +232,81 @@ function M.check(name)
     check_failures(queue)
   end
   budget.pay(1)
+end
+
+-- What is no queue ----------------------------------------------------------------------------------------------------
+
+local NOWHERE = "n" -- the value of a path that leads nowhere
+local MOST_LANES = 100
+
+--- Jobs are held under the key of those in which no path of a constraint leads anywhere: they share it.
+function M.check_constraint(id)
+  local definition = constraints.load(id)
+  if not definition or not definition.b then
+    return
+  end
+  local values = {}
+  for i in ipairs(definition.b) do
+    values[i] = NOWHERE
+  end
+  local key = keyrecord.load(definition.n, constraints.join(values))
+  local held = key.queues[1] and constraintdoc.held_by(key, MOST_LANES).jobs or 0
+  budget.pay(budget.STEP)
+  if held > 0 then
+    local path = type(definition.bg) == "table" and table.concat(definition.bg, ", ") or definition.bg
+    alerts.add("path", held + key.in_use, { constraint = id }, "Limit %s: %s leads nowhere in %s, which share one key",
+      alerts.name(id), path, alerts.count(held + key.in_use, "job"))
+  end
+end
+
+local DEAD_MS = 900000 -- so long it is told that a worker died
+
+function M.check_worker(id)
+  local worker = workers.load(id)
+  if worker then
+    if worker.u and worker.w == "unreachable" and workers.is_resting(id) then -- one that pulls has no address
+      alerts.add("unreachable", nil, { worker = id, since_ms = tonumber(call("ZSCORE", keys.ALIVE, id)) },
+        "Worker %s cannot be reached at %s", alerts.name(worker.n), workers.shown_url(worker.u))
+    end
+    return
+  end
+  worker = workers.find(id)
+  if worker and workers.is_gone(worker) and meta.state[meta.NOW_MS] - worker.t < DEAD_MS then
+    local lost = worker.d and #(worker.x or {}) or #workers.running(worker)
+    if lost > 0 then
+      alerts.add("worker_died", lost, { worker = id, since_ms = worker.t },
+        "Worker %s died, or lost its network, with %s", alerts.name(worker.n), alerts.count(lost, "job"))
+    end
+  end
+end
+
+local NEW_MS = 3600000
+local RECENT_MS = 600000
+local FEW = 3
+local MANY = 50
+
+--- A group of failures is new, and grows.
+function M.check_failures(group)
+  local shown, now = failure_groups.look(group), meta.state[meta.NOW_MS]
+  if not shown or shown.count < FEW or shown.last_ms < now - RECENT_MS or now - shown.first_ms >= NEW_MS then
+    return
+  end
+  local message = check.message(shown.message:match("^%s*([^\n]*)"), 120)
+  alerts.add("new_failures", shown.count, { group = group, since_ms = shown.first_ms, is_minor = shown.count < MANY },
+    "New failure %s: %s within %s%s", alerts.name(group), alerts.count(shown.count, "job"),
+    alerts.span(math.max(1000, now - shown.first_ms)), message ~= "" and ". The newest says: " .. message or "")
+end
+
+-- What is due is done within this time where anybody sweeps.
+local PATIENCE_MS = 10000
+
+function M.check_sweeps()
+  local late_ms = meta.state[meta.NOW_MS] - PATIENCE_MS
+  local first = call("ZRANGEBYSCORE", keys.DUE, 1, late_ms, "WITHSCORES", "LIMIT", 0, 1)
+  if first[1] then
+    alerts.add("unswept", nil, { since_ms = tonumber(first[2]) },
+      "Nothing sweeps: leases that ended, retries and schedules that are due are not seen to")
+  end
 end
 
 return M
