@@ -47,19 +47,3 @@ def pack(value: Any) -> bytes:
     """Pack a value of our own making."""
     packed: bytes = _PACKER.pack(value)
     return packed
-
-
-def map_header(count: int) -> bytes:
-    """The bytes that open a map of `count` pairs."""
-    header: bytes = _PACKER.pack_map_header(count)
-    return header
-
-
-def extend_map(document: bytes, pairs: dict[str, bytes]) -> bytes:
-    """`document` (a packed map) with further pairs, their values packed already, its own bytes untouched."""
-    if not pairs:
-        return document
-    unpacker = reader(document)
-    count = unpacker.read_map_header() + len(pairs)
-    tail = b"".join(pack(key) + value for key, value in pairs.items())
-    return map_header(count) + document[unpacker.tell() :] + tail

@@ -13,7 +13,6 @@ import aiohttp
 import msgpack
 
 from jqmaster.connection.wake import WINDOW_MS, Channel
-from jqmaster.engine import packform
 from jqmaster.engine.calling import new_request
 from jqmaster.engine.engine import Engine, pack
 from jqmaster.engine.packform import MSGPACK
@@ -24,7 +23,7 @@ from jqmaster.server.jsonform import to_msgpack
 from jqmaster.server.keyring import Keyring
 from jqmaster.server.message import JSON
 from jqmaster.server.meters import Meters
-from jqmaster.server.reader import item, unpacked
+from jqmaster.server.reader import extended, item, unpacked
 from jqmaster.server.sender import STOP_TIMEOUT_S, Answer, Push, Sender, failure
 
 CHANNEL = "push"
@@ -133,7 +132,7 @@ def assigned(parts: list[Any]) -> list[Push]:
             id=job["id"], token=job["token"], within_s=job["timeout"],
             worker=worker, receiver=worker, address=url, url=f"{url.rstrip('/')}/worker-job", key=key,
             secrets=secrets.split(), ids=[f"{job['id']}-{job['token']}-{number}" for number in (0, 1)],
-            headers=_HEADERS, body=packform.extend_map(document, {"argument": argument}),
+            headers=_HEADERS, body=extended(document, argument=argument),
         )  # fmt: skip
         pushes.append(push)
     return pushes

@@ -75,6 +75,11 @@ def members(packed: bytes) -> dict[str, Raw]:
     return found
 
 
+def extended(document: bytes, **values: bytes) -> bytes:
+    """A document of a script's with further values, packed already."""
+    return msgspec.msgpack.encode({**_MAP.decode(document), **{name: Raw(value) for name, value in values.items()}})
+
+
 def map_with(values: Mapping[str, Any]) -> bytes:
     """A map as scripts take it; values may be packed already. Raises 400 for what scripts would read as a negative
     number."""

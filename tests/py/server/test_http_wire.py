@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from http_support import JSON, Api, api, master  # noqa: F401
-from jqmaster.engine import packform
 from jqmaster.server import jsonform
 from jqmaster.server.http.routes import ROUTES, Route
 from jqmaster.server.http_error import HttpError
@@ -237,13 +236,6 @@ def test_any_bytes_are_one_value_or_refused(raw: bytes) -> None:
         assert error.status == 400
         return
     json.loads(jsonform.to_json(raw))
-
-
-@pytest.mark.parametrize("size", [0, 1, 15, 16, 17, 65535, 65536])
-def test_headers_of_every_size(size: int) -> None:
-    packed = msgpack.packb({f"k{n}": 1 for n in range(size)})
-    longer = packform.extend_map(packed, {"x": b"\x02", "y": b"\x03"})
-    assert msgpack.unpackb(longer) == {f"k{n}": 1 for n in range(size)} | {"x": 2, "y": 3}
 
 
 def test_a_level_below_the_limit_is_taken() -> None:

@@ -21,7 +21,7 @@ from jqmaster.server.http_error import HttpError, invalid
 from jqmaster.server.keyring import ANYBODY, Identity, Keyring
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request
-from jqmaster.server.reader import map_with, members, unpacked
+from jqmaster.server.reader import extended, map_with, members, unpacked
 
 
 def is_closed(master: Master) -> bool:
@@ -86,7 +86,7 @@ async def create_key(master: Master, request: Request) -> Reply:
     new = secret.new()
     spec = map_with({**members(request.body), "id": new.id, "digest": new.digest})
     document = await run(master, request, contract_of("grant"), [spec])
-    return Reply(200, packform.extend_map(document, {"key": packform.pack(new.text)}))
+    return Reply(200, extended(document, key=packform.pack(new.text)))
 
 
 @own

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Raw
 
-from jqmaster.engine import packform, tracing, zones
+from jqmaster.engine import tracing, zones
 from jqmaster.engine.packform import FALSE, NIL
 from jqmaster.engine.replies import pairs
 from jqmaster.manifest import contract
@@ -19,7 +19,7 @@ from jqmaster.server.http_error import HttpError, invalid
 from jqmaster.server.jsonform import to_msgpack
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request, seconds, unknown_field
-from jqmaster.server.reader import BLOBS, map_with, members, parts, printable, unpacked
+from jqmaster.server.reader import BLOBS, extended, map_with, members, parts, printable, unpacked
 
 _INTEGER = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 _QUERIED = {"flag": bool, "integer": _INTEGER, "ms": _INTEGER, "moment_ms": _INTEGER}
@@ -171,7 +171,7 @@ def _enqueued(reply: list[Any]) -> dict[str, Any]:
 
 def _picked(reply: list[Any]) -> dict[str, Any]:
     """Each job's document with its argument, unread."""
-    jobs = [Raw(packform.extend_map(document, {"argument": argument})) for document, argument in pairs(reply[1:])]
+    jobs = [Raw(extended(document, argument=argument)) for document, argument in pairs(reply[1:])]
     return {"jobs": jobs, "next_ms": reply[0]}
 
 
