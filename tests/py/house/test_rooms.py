@@ -21,10 +21,10 @@ PACKAGE = ROOT / "python/jqmaster"
 FLOORS: dict[str, dict[str, int]] = {
     "for people": {"__main__": 20, "cli": 2380, "testing": 140},
     "for programs": {"client": 2160, "worker": 1860},
-    "the server": {"server": 3800},
+    "the server": {"server": 3810},
     "the engine's hand": {
         "cluster": 920,
-        "engine": 2690,
+        "engine": 2670,
         "connection": 1410,
         "bundle": 600,
         "manifest": 840,
