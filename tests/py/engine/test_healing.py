@@ -34,9 +34,8 @@ class TestErrors:
         with pytest.raises(Invalid) as caught:
             await engine.enqueue([({"name": "a"}, NIL), ({"name": "a", "priority": value}, NIL)])
         assert caught.value.path == "jobs[1]"
-        with pytest.raises(Invalid) as caught:
+        with pytest.raises(Invalid, match="cannot be packed as MessagePack"):
             await engine.config({"retry_cap": value})
-        assert caught.value.path == "set"
 
     @pytest.mark.parametrize(
         "text, kind, path, message",
