@@ -37,7 +37,7 @@ local workers = require "jqlua.workers.workers"
 local spec = arguments.spec(HEAD)
 local url = spec.url
 check.refuse(url and url:find("?", 1, true)
-  and check.problem("url", check.URL .. ", and without ?", workers.shown_url(url)))
+  and check.problem("url", check.URL .. ", and without ?", (url:gsub("%?.*", "?***"))))
 check.refuse(spec.key and not apikeys.is_id(spec.key) and check.problem("key", apikeys.ID, spec.key))
 check.refuse(spec.id and not workers.is_id(spec.id)
   and check.problem("id", "the id of a worker that is registered in another partition", spec.id))

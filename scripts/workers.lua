@@ -52,7 +52,7 @@ local function document(id)
   local running = record.t and workers.running(record) or running_of(id)
   local held = record.t and #running or redis.call("ZCARD", keys.HELD .. id)
   return cmsgpack.pack({
-    id = id, name = record.n, queues = record.q, url = record.u and workers.shown_url(record.u), max_jobs = record.m,
+    id = id, name = record.n, queues = record.q, url = record.u, max_jobs = record.m,
     held = held, state = state_of(id, record, held), host = record.h, pid = record.i, version = record.v,
     knows = record.j, seen_ms = record.t or tonumber(redis.call("ZSCORE", keys.ALIVE, id)), refused = record.r,
     since_ms = record.b or jobs.created_ms(id:sub(2)), lapsed = record.l or 0, running = running,

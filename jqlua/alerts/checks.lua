@@ -266,7 +266,7 @@ function M.check_worker(id)
   if worker then
     if worker.u and worker.w == "unreachable" and workers.is_resting(id) then -- one that pulls has no address
       alerts.add("unreachable", nil, { worker = id, since_ms = tonumber(call("ZSCORE", keys.ALIVE, id)) },
-        "Worker %s cannot be reached at %s", alerts.name(worker.n), workers.shown_url(worker.u))
+        "Worker %s cannot be reached at %s", alerts.name(worker.n), worker.u)
     end
     return
   end

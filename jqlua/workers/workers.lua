@@ -80,13 +80,6 @@ function M.edit(id)
   end
 end
 
---- A worker's URL for display, without what may be secret.
----@param url string
----@return string
-function M.shown_url(url)
-  return (url:gsub("://[^/?#]*@", "://***@"):gsub("([?&][^=&]*[Pp][Aa][Ss][Ss][Ww][Oo][Rr][Dd][^=&]*)=[^&]*", "%1=***"))
-end
-
 function M.save(id, record)
   open[id] = record
   call("SET", keys.WORKER .. id, struct.pack(SEEN, seen_ms[id] or 0) .. cmsgpack.pack(record))
