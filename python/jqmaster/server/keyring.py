@@ -145,7 +145,7 @@ class Keyring:
                     await self._look()
         except (JQError, redis.exceptions.RedisError, OSError) as error:
             if time.monotonic() - self._looked >= KNOWN_S:  # or another request has said so
-                log.warning("cannot read the keys, the last known ones hold: %s", error or "it takes too long")
+                log.warning("cannot read the keys, the last known ones hold: %s", str(error) or "it takes too long")
                 self._looked = time.monotonic()
 
     async def look(self) -> None:
