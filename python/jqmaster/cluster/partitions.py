@@ -12,7 +12,7 @@ from jqmaster.connection import plainly
 from jqmaster.engine.calling import Argument, pack
 from jqmaster.engine.engine import Engine, Observe, connect
 from jqmaster.engine.waiting import Waiting
-from jqmaster.errors import NotFound, Unavailable
+from jqmaster.errors import NotFound, Unavailable, Vanished
 
 
 class Call:
@@ -83,9 +83,11 @@ class Partitions(Engine):
         """The answer of one partition."""
         try:
             return await self.engines[number].raw(call.operation, *call.arguments)
+        except Vanished:  # it names its namespace
+            raise
         except Unavailable as problem:
             text = f"partition {number}, {self.namespaces[number]}: {problem.message}"
-            raise Unavailable(text, problem) from problem
+            raise Unavailable(text, problem.cause) from problem
 
     async def everywhere(
         self, call: Call, *, lacking: bool = False, but: int | None = None, changes: bool = False

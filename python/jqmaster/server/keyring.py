@@ -139,14 +139,13 @@ class Keyring:
         """See to it that what is known is no older than `KNOWN_S`, if Redis answers so soon."""
         if time.monotonic() - self._looked < KNOWN_S:
             return
-        async with self._looking:
-            if time.monotonic() - self._looked < KNOWN_S:
-                return
-            try:
-                async with asyncio.timeout(KNOWN_S):
+        try:
+            async with asyncio.timeout(KNOWN_S), self._looking:
+                if time.monotonic() - self._looked >= KNOWN_S:
                     await self._look()
-            except (JQError, redis.exceptions.RedisError, OSError) as error:
-                log.warning("cannot read the keys, the last known ones hold: %s", error or "it takes too long")
+        except (JQError, redis.exceptions.RedisError, OSError) as error:
+            if time.monotonic() - self._looked >= KNOWN_S:  # or another request has said so
+                log.warning("cannot read the keys, the last known ones hold: %s", str(error) or "it takes too long")
                 self._looked = time.monotonic()
 
     async def look(self) -> None:

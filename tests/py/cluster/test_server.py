@@ -94,3 +94,11 @@ async def test_long_polls_and_ends(http: aiohttp.ClientSession, jq: Cluster) -> 
     await send(http, "POST", "/done", {"outcomes": outcomes}, **{"worker-id": "w0"})
     await asyncio.wait_for(asyncio.gather(*ends), 20)
     assert await send(http, "GET", f"/job/{ids[4]}/result") == 1
+
+
+async def test_a_partition_that_vanished_is_named(http: aiohttp.ClientSession, jq: Cluster) -> None:
+    await send(http, "GET", "/queues")
+    await jq.engines[2].redis.delete(f"{jq.engines[2].namespace}:meta")
+    async with http.get("/queues") as response:
+        assert response.status == 503
+        assert f"namespace {jq.engines[2].namespace} was here and has vanished" in await response.text()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 from collections.abc import AsyncIterator
 
 import aiohttp
@@ -15,6 +16,7 @@ from jqmaster.engine import secret
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.http import HttpEngine
 from jqmaster.errors import Forbidden, Unauthorized
+from jqmaster.server.keyring import KNOWN_S
 from jqmaster.server.server import ServeOptions, Server, StartError
 from parts import eventually
 from servers import RedisServer
@@ -75,7 +77,14 @@ async def test_the_last_known_keys_hold_while_redis_is_away(caplog: pytest.LogCa
             async with connect(redis.url) as client:
                 made = await Engine(client).grant("ann", ["viewer"])
             await eventually(lambda: _asks(server.url))
+            assert redis.process is not None
+            redis.process.send_signal(signal.SIGSTOP)
+            looking = asyncio.ensure_future(server.master.keyring.look())  # as of a worker whose key is not known
+            async with asyncio.timeout(10):
+                await asyncio.sleep(KNOWN_S)
+                assert await status(server.url, key=secret.new().text) == 401
             redis.kill()
+            await asyncio.gather(looking, return_exceptions=True)
             for _ in range(5):
                 assert await status(server.url, "/openapi.yaml") == 200
                 assert await status(server.url, "/job/00000000000001", made["key"]) == 503
@@ -87,6 +96,7 @@ async def test_the_last_known_keys_hold_while_redis_is_away(caplog: pytest.LogCa
                 await Engine(client).revoke(made["id"])
             await all_answer(401, (server, server), made["key"])
     secrets = made["key"].split("_", 2)[2]
+    assert "the last known ones hold: it takes too long" in caplog.text
     assert secrets not in caplog.text
 
 
