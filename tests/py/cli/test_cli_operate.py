@@ -68,7 +68,7 @@ def test_limits_show_how_much_is_in_use(cli_: Cli) -> None:
     cli_.ok("enqueue", "mail", '{"to": 4711}')
     assert "by" in cli_.run("call", "hold", "c", "5m").err
     assert re.search("until .*, in 2 h", cli_.ok("call", "hold", "c", "2h", "--by", "4711").out)
-    assert re.search(r"in 2 h +4711", cli_.ok("limits", "c").out)
+    assert re.search(r"4711 +in 2 h", cli_.ok("limits", "c").out)
     assert cli_.ok("limits").out.splitlines()[1].split()[7] == "1"
 
 
