@@ -40,7 +40,7 @@ class Serve:
     tls_cert: Annotated[Path | None, option("PEM certificate, to serve HTTPS")] = None
     tls_key: Annotated[Path | None, option("PEM key; default: in the certificate's file")] = None
     trusted_proxies: Annotated[Networks | None, option("proxies trusted to name users: 10.0.0.5,fd00::/64")] = None
-    push_to: Annotated[PushTo, option("networks to push to, * for any; default: private networks")] = None
+    push_to: Annotated[PushTo, option("networks to push to, * for any; default: private ones; with --host none")] = None
     data_dir: Annotated[Path, option("data directory of its own Redis")] = Path("var")
     max_memory: Annotated[Memory | None, option("MiB its own Redis may use, 0: any; default: half the machine's")] = (
         None
