@@ -24,7 +24,10 @@ Name = Annotated[str | None, Parameter(name="NAME", help="show this one")]
 queues, schedules, keys = App(name="queues"), App(name="schedules"), App(name="keys")
 MINUTES = 5
 _WAITING = ("queued", "scheduled", "blocked", "retrying")
-
+_STATISTICS = (
+    "IN>=enqueued|DONE>=done|FAILED>=failed|LAPSED>=lapsed|ERROR>=error:red|CANCEL>=cancelled|BACK>=released"
+    "|MOVED>=moved|SKIP>=skipped|WAIT>=wait.mean|WAIT99>=wait.p99|RUN>=run.mean|RUN99>=run.p99"
+)
 
 # What is listed, under which columns, and what is said where there is none.
 _TABLES = {
@@ -71,10 +74,17 @@ def _listed(operation: str, name: str | None = None, **asked: Any) -> Replies:
     client = connect()
     if name is not None:
         found = client.there(operation, name, **asked)
-        yield found, lambda: show.facts(found)
+        yield found, lambda: _show_all(found)
         return
     documents = list(client.each(operation, **asked))
     yield documents, table(operation, documents)
+
+
+def _show_all(document: Document) -> None:
+    show.facts({name: value for name, value in document.items() if name != "recent"})
+    if recent := document.get("recent"):
+        print(f"\nlast {MINUTES} minutes:")
+        show.Table(_STATISTICS, [recent], empty="nothing happened").print()
 
 
 # -- queues ---------------------------------------------------------------------------------------
@@ -169,10 +179,7 @@ def workers(name: Annotated[str | None, option("show those of this id or name")]
 # -- failures, statistics -------------------------------------------------------------------------
 
 
-def failures(
-    group: Annotated[str | None, option("show this one")] = None,
-    /,
-) -> Replies:
+def failures(group: Annotated[str | None, option("show this one")] = None, /) -> Replies:
     """List failures by group, the most recent first, or show all of one.
 
     jobs --group GROUP lists the jobs of a group, retry --group GROUP has them run again, discard --group GROUP removes
@@ -212,9 +219,7 @@ def stats(
     zone = time.gmtime if by == "day" else time.localtime  # days are those of UTC
     for one in found:
         one["begin"] = time.strftime(form, zone(one["begin_ms"] / 1000))
-    columns = "IN>=enqueued|DONE>=done|FAILED>=failed|LAPSED>=lapsed|ERROR>=error:red|CANCEL>=cancelled|BACK>=released"
-    columns += "|MOVED>=moved|SKIP>=skipped|WAIT>=wait.mean|WAIT99>=wait.p99|RUN>=run.mean|RUN99>=run.p99"
-    yield found, show.Table(f"{by.upper()}=begin|{columns}", found, empty="nothing happened")
+    yield found, show.Table(f"{by.upper()}=begin|{_STATISTICS}", found, empty="nothing happened")
 
 
 # -- settings and keys ----------------------------------------------------------------------------

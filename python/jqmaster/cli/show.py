@@ -114,7 +114,7 @@ class Table:
     def __init__(self, columns: str, documents: Iterable[Document], *, empty: str = "none", more: str = "") -> None:
         rows = list(documents)
         if not columns:
-            names = dict.fromkeys(name for one in rows for name in one)
+            names = dict.fromkeys(("by", *(name for one in rows for name in one)))
             cut = {name: "" if name in _FIRST else "~" for name in names}
             columns = "|".join(f"{_title(name).upper()}{cut[name]}={name}" for name in names)
         now = now_ms()
@@ -167,6 +167,7 @@ def facts(document: Document) -> None:
     made = RichTable.grid(padding=(0, 2, 0, 0))
     made.add_column(no_wrap=True, style="dim")
     doubled = {f"{name}_ms" for name in document}  # such as `next`, all the moments, and `next_ms`, the first
+    doubled |= {"tz"} if "timezone" in document else set()  # the rule of what has a name
     for name in sorted(document.keys() - tables.keys() - doubled, key=lambda name: (name not in _FIRST, name)):
         if said := text(name, document[name], lambda moment: both(moment, now)):
             style = _style(name, document[name]) or ""

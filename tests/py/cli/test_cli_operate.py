@@ -18,7 +18,7 @@ def test_queues_are_listed_shown_and_paused(cli_: Cli) -> None:
     [head, mail, metrics] = cli_.ok("queues").out.splitlines()
     assert head.split() == ["QUEUE", "QUEUED", "OLDEST", "IN"]
     assert mail.split()[:2] == ["mail", "2"] and metrics.split()[:2] == ["metrics", "1"]
-    assert "oldest ready" in cli_.ok("queues", "mail").out
+    assert re.search(r"(?s)oldest ready.*last 5 minutes:\nIN\n +2", cli_.ok("queues", "mail").out)
     assert cli_.ok("queues", "pause", "m*").out == "mail is paused\nmetrics is paused\n"
     assert "paused" in cli_.ok("queues").out
     assert cli_.ok("queues", "resume", "mail", "--json").document["paused"] is False
@@ -68,7 +68,7 @@ def test_limits_show_how_much_is_in_use(cli_: Cli) -> None:
     cli_.ok("enqueue", "mail", '{"to": 4711}')
     assert "by" in cli_.run("call", "hold", "c", "5m").err
     assert re.search("until .*, in 2 h", cli_.ok("call", "hold", "c", "2h", "--by", "4711").out)
-    assert re.search(r"in 2 h +4711", cli_.ok("limits", "c").out)
+    assert re.search(r"4711 +in 2 h", cli_.ok("limits", "c").out)
     assert cli_.ok("limits").out.splitlines()[1].split()[7] == "1"
 
 

@@ -81,9 +81,10 @@ function Target({ entry: { what, on } }) {
   return place ? html`<${Link} to=${`/${place}${path`/${on}`}`}>${cut(on, 80)}<//>` : cut(on, 80);
 }
 
-/** "max_waiting 50, paused true". */
+/** "max_waiting 50, paused true"; without the rule of a timezone, which its name says. */
 const changes = (change) =>
   Object.entries(change)
+    .filter(([name]) => name !== 'tz' || !change.timezone)
     .map(([name, value]) => `${name} ${typeof value === 'string' ? value : stringify(value)}`)
     .join(', ');
 

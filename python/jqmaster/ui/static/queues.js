@@ -334,7 +334,7 @@ function Settings({ queue }) {
   );
   const waiting = html`<${Meter} value=${sumOf(queue, WAITING)} limit=${queue.max_waiting} />`;
   return html`<${Section} title="Settings"><${Facts} pairs=${[
-    ['Workers', html`<${Link} to=${workersOf(queue)}>${count(queue.workers)} that are listed<//>`],
+    ['Workers', html`<${Link} to=${workersOf(queue)}>${count(queue.workers)} listed<//>`],
     ['May wait', queue.max_waiting ? waiting : 'any number'],
     ['Own settings', own.length ? own : 'none'],
     ['Fair by', queue.fair ? sharing(queue.fair) : '–'],
