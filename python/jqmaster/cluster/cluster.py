@@ -13,7 +13,7 @@ from jqmaster.cluster.names import home_of, is_registered
 from jqmaster.cluster.partitions import Call, Partitions, all_of
 from jqmaster.cluster.routes import split, unpacked
 from jqmaster.connection import plainly
-from jqmaster.engine import replies
+from jqmaster.engine import packform, replies
 from jqmaster.engine.calling import Argument, new_request, pack
 from jqmaster.engine.engine import Engine
 from jqmaster.errors import Invalid, JQError
@@ -185,7 +185,8 @@ async def _schedule(cluster: Partitions, call: Call) -> Any:
     job, name = call.spec.get("job"), call.spec.get("id")
     if not isinstance(job, dict):  # it is run or paused
         return (await cluster.everywhere(call, lacking=True))[0]
-    [home] = await cluster.routes.homes([(job, call.arguments[1])])
+    argument = call.arguments[1] if len(call.arguments) > 1 else packform.NIL
+    [home] = await cluster.routes.homes([(job, argument)])
     home = home_of(str(name), len(cluster.engines)) if home is None else home
     reply = await cluster.at(home, call)
     await cluster.everywhere(Call("unschedule", [pack({"id": name})]), lacking=True, but=home)

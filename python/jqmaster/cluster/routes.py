@@ -18,6 +18,7 @@ from jqmaster.engine.engine import Engine
 from jqmaster.errors import Invalid
 
 KNOWN_S = 5.0  # for so long a queue's route is not asked for again
+MOST_KNOWN = 10_000  # queues: whoever enqueues may name any
 QUEUE = "queue"
 """The route that keeps all jobs of a queue together."""
 _SEGMENT = re.compile(r"(?:[^.\\]|\\[.\\])+")
@@ -38,6 +39,8 @@ class Routes:
             return route
         page = await self._engines[home_of(queue, len(self._engines))].queues(names=[queue])
         [settings] = [document.get("settings", {}) for document in page.documents] or [{}]
+        if len(self._known) >= MOST_KNOWN:
+            self._known.clear()
         self._known[queue] = time.monotonic(), settings.get("route")
         return self._known[queue][1]
 

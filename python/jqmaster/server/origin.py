@@ -56,7 +56,10 @@ def is_foreign(headers: Headers) -> bool:
         return site not in (b"same-origin", b"none")
     if origin is None:
         return False
-    host = urlsplit(origin.decode("latin-1")).netloc.encode("latin-1")
+    try:
+        host = urlsplit(origin.decode("latin-1")).netloc.encode("latin-1")
+    except ValueError:  # such as `http://[`
+        return True
     return host not in (headers.get(b"host"), headers.get(b"x-forwarded-host"))
 
 

@@ -155,7 +155,10 @@ async def test_what_follows_a_job_is_where_it_was(jq: Cluster) -> None:
 
 
 async def test_a_call_that_goes_to_no_cluster_is_refused_as_everywhere(jq: Cluster) -> None:
-    calls: dict[str, list[bytes]] = {"enqueue": [], "finish": [pack({"worker": "w"})], "get": [], "change": [b"\x80"]}
+    schedule = pack({"id": "s", "job": {"name": "a"}, "every": 60})  # without an argument
+    calls: dict[str, list[bytes]] = {
+        "enqueue": [], "finish": [pack({"worker": "w"})], "get": [], "change": [b"\x80"], "schedule": [schedule],
+    }  # fmt: skip
     for operation, arguments in calls.items():
         with pytest.raises(Invalid):
             await jq.raw(operation, *arguments)

@@ -33,10 +33,9 @@ class TestErrors:
     async def test_what_cannot_be_packed_is_invalid(self, engine: Engine, value: object) -> None:
         with pytest.raises(Invalid) as caught:
             await engine.enqueue([({"name": "a"}, NIL), ({"name": "a", "priority": value}, NIL)])
-        assert caught.value.path == "jobs[1].priority"
-        with pytest.raises(Invalid) as caught:
+        assert caught.value.path == "jobs[1]"
+        with pytest.raises(Invalid, match="cannot be packed as MessagePack"):
             await engine.config({"retry_cap": value})
-        assert caught.value.path == "set"
 
     @pytest.mark.parametrize(
         "text, kind, path, message",

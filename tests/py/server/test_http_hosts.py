@@ -128,6 +128,7 @@ async def test_a_look_at_a_job_writes_nothing(redis_url: str, namespace: str) ->
         ({"origin": "http://jq", "host": "inner:8400", "x-forwarded-host": "jq"}, False),
         ({"origin": "http://evil", "host": "jq:8400"}, True),
         ({"origin": "null", "host": "jq:8400"}, True),
+        ({"origin": "http://[", "host": "jq:8400"}, True),
     ],
 )
 def test_pages_of_other_sites_are_told_apart(headers: dict[str, str], expected: bool) -> None:

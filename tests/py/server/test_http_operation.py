@@ -61,6 +61,8 @@ async def test_a_draining_master_takes_no_new_work(api: Api) -> None:
         assert (answer.status, answer.error["code"]) == (503, "DRAINING")
         assert int(answer.headers["retry-after"]) >= 1
     outcome = {"id": job["id"], "token": job["token"], "type": "success"}
+    without_worker = [msgpack.packb({"pick": {"queues": "*"}}), msgpack.packb(outcome), b"\xc0"]
+    assert (await api.post("/call/finish", raw=msgpack.packb(without_worker))).status == 400
     answer = await api.post("/done", {"outcomes": [outcome], "pick": {"queues": "*"}}, worker_id="w")
     assert (answer.value["states"], answer.value["jobs"]) == (["done"], [])
     await api.enqueue("later")

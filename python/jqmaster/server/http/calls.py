@@ -115,7 +115,7 @@ async def _finish(master: Master, arguments: list[bytes], spec: Mapping[str, Any
         return await master.engine.raw("finish", *arguments)
     if len(arguments) == 1:
         raise draining()
-    without = packform.pack({"worker": spec["worker"]})
+    without = packform.pack({name: value for name, value in spec.items() if name != "pick"})
     return [*await master.engine.raw("finish", without, *arguments[1:]), *NOTHING]
 
 

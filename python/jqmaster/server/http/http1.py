@@ -1,7 +1,7 @@
 """HTTP/1.1 alone. Hypercorn also takes HTTP/2 without TLS and WebSockets, and has no setting against it.
 
 Nobody needs them here, and both lead around bounds: a connection of HTTP/2 has a hundred requests under way,
-whose answers are kept for as long as the client does not take them; a WebSocket is no request that `foreign`
+whose answers are kept for as long as the client does not take them; a WebSocket is no request that `origin`
 looks at. A server may ignore that a client wants another protocol (RFC 9110, 7.8), and so this one does.
 """
 
