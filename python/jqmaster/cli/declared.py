@@ -23,8 +23,10 @@ def _json(text: str, what: str = "the value") -> Any:
 def _rate(text: str) -> Any:
     """`100/60s`, `5/h`, or JSON."""
     number, _, period = text.partition("/")
+    if text.startswith("{"):
+        return _json(text)
     if not number.isdigit() or not period:
-        return _json(text, "a rate such as 100/60s")
+        raise ValueError(f"expected starts and a period, such as 100/60s, got {text!r}")
     return {"limit": int(number), "period": duration(period if period[0].isdigit() else f"1{period}")}
 
 
@@ -57,7 +59,7 @@ Where = Annotated[object, kind(lambda text: _json(text, "the filter"), "JSON")]
 _SETTINGS = Annotated[object, kind(_settings, "SETTING=VALUE,…|JSON")]
 _TYPES: dict[str, Any] = {
     **dict.fromkeys("text name queue worker job state actor token cursor url secret zone".split(), str),
-    "integer": int,
+    "integer": Annotated[int, kind(int, "INT")],  # by itself cyclopts rounds
     "ms": int,
     "number": float,
     "seconds": Duration,

@@ -73,7 +73,7 @@ def test_mistakes_are_named(straight: Cli, arguments: str, code: int, said: str)
     assert refused.code == code and said in refused.err, refused
 
 
-@pytest.mark.parametrize("arguments", ["job 0687f9809acc00", "enqueue a --priority high", "retry"])
+@pytest.mark.parametrize("arguments", ["job 0687f9809acc00", "enqueue a --priority 1.5", "retry"])
 def test_with_json_errors_are_json(straight: Cli, arguments: str) -> None:
     said = straight.run(*arguments.split(" "), "--json")
     error = json.loads(said.err)["error"]

@@ -44,7 +44,7 @@ def test_what_is_said_of_queues_is_read_as_people_write_it(cli_: Cli) -> None:
         ("limits x", 3, "no such limit"),
         ("schedules resume x", 3, "no such schedule: x"),
         ("failures x", 3, "no job has failed for good in the group x"),
-        ('call constrain x {"name":"a"} --rate often', 2, "100/60s"),
+        ('call constrain x {"name":"a"} --rate 100', 2, "100/60s"),
         ("call constrain x send_mail --rate 5/s", 2, """text needs quotes: '"send_mail"'"""),
         ("call kick", 2, "expected job ids"),
         ("call config --set result_ttl", 2, "SETTING=VALUE"),
