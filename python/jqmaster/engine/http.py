@@ -55,12 +55,6 @@ class Answer(NamedTuple):
         """Raises JQError for an error."""
         return checked(self.status, self.content)
 
-    @property
-    def value(self) -> Any:
-        """The body, unpacked. Raises JQError for an error."""
-        # Arguments may hold text that is not UTF-8, and one such job must not hide a whole listing.
-        return msgpack.unpackb(self.body, strict_map_key=False, unicode_errors="surrogateescape")
-
 
 class HttpEngine(Operations):
     """Asks the first of `urls`; when it does not answer, or cannot serve, the next one from then on.
@@ -105,7 +99,6 @@ class HttpEngine(Operations):
         *,
         timeout_s: float | None = None,
         repeats: bool = True,
-        headers: Mapping[str, str] = _HEADERS,
     ) -> Answer:
         """One request. `repeats`: it does no harm to send it again when the answer was lost. Raises Unavailable."""
         tries, is_repeat = max(2, len(self._urls)), False
@@ -119,7 +112,7 @@ class HttpEngine(Operations):
                 raise Unavailable("the connections to the server were closed")
             try:
                 response = await self._connections.request(
-                    method, url, path, body, headers, most_s=left_s, connect_s=connect_s
+                    method, url, path, body, _HEADERS, most_s=left_s, connect_s=connect_s
                 )
             except OSError as error:
                 tried[without_password(url)] = str(error) or type(error).__name__
