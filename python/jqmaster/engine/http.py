@@ -66,7 +66,7 @@ class HttpEngine(Operations):
         """`timeout_s`: how long a call may take, with all that is tried."""
         self._timeout_s = timeout_s
         self._urls = [url.rstrip("/") for url in urls]
-        self._connections = HttpConnections(shown(key))
+        self._connections = HttpConnections({**_HEADERS, **shown(key)})
         self._is_closed = False
 
     async def raw(self, operation: str, *arguments: Argument) -> Any:
@@ -111,9 +111,7 @@ class HttpEngine(Operations):
             if self._is_closed:
                 raise Unavailable("the connections to the server were closed")
             try:
-                response = await self._connections.request(
-                    method, url, path, body, _HEADERS, most_s=left_s, connect_s=connect_s
-                )
+                response = await self._connections.request(method, url, path, body, most_s=left_s, connect_s=connect_s)
             except OSError as error:
                 tried[without_password(url)] = str(error) or type(error).__name__
                 self._leave(url)
