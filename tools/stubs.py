@@ -112,7 +112,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple, overload
 
 """
-REPLIES = "Assigned, Document, Finished, Page, Picked, Result"
+REPLIES = "Document, Finished, Page, Picked, Result"
 
 
 def methods(*, is_async: bool) -> str:

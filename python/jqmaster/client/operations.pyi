@@ -14,7 +14,7 @@ from jqmaster.engine.operations import (
     TickReply,
 )
 from jqmaster.engine.options import Bounds
-from jqmaster.engine.replies import Assigned, Document, Finished, Page, Picked, Result
+from jqmaster.engine.replies import Document, Finished, Page, Picked, Result
 
 class PlainOperations:
     def __init__(self, call: Callable[..., Any]) -> None: ...
@@ -30,7 +30,7 @@ class PlainOperations:
         request: str | None = ...,
         wait: Spec | None = ...,
         without: Sequence[str] | None = ...,
-    ) -> Assigned:
+    ) -> list[Any]:
         """Picks jobs for the registered workers that are pushed to, least loaded first. For JQ servers."""
     def audit(self, cursor: str | None = ..., count: int | None = ...) -> Page:
         """Recounts indexes against job records, a step at a time."""

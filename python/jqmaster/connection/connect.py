@@ -16,16 +16,17 @@ from jqmaster.connection.url import parse
 _FILES = ("ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile")
 
 
-def connect(url: str, *, max_connections: int = 64) -> redis.asyncio.Redis:
+def connect(url: str) -> redis.asyncio.Redis:
     """A Redis client for a URL (`url`), with replies as bytes; in a plain call its connections block (`plainly`).
 
-    More than ``max_connections`` calls at a time wait for each other. Connects on first use. There is no limit on how
-    long a reply may take while Redis is there: ``Engine`` has one. Raises ValueError for a URL that cannot work.
+    More calls at a time than its option ``max_connections``, 64 by default, wait for each other. Connects on first use.
+    There is no limit on how long a reply may take while Redis is there: ``Engine`` has one. Raises ValueError for a URL
+    that cannot work.
     """
     target = parse(url)
     options: dict[str, Any] = {**redis.asyncio.connection.parse_url(target.url)}
     kind = options.pop("connection_class", redis.asyncio.connection.Connection)
-    most = options.pop("max_connections", max_connections)
+    most = options.pop("max_connections", 64)
     login = Login(options.get("username"), options.get("password"), options.get("client_name"), _tls(kind, options))
     topology: Finder | None = None
     if target.kind == "cluster":

@@ -33,9 +33,9 @@ BLOCK_S = 3.0
 LINGER_S = 5.0  # how long a connection without sleepers is kept
 
 
-def backoff_s(failures: int, cap_s: float = RECONNECT_CAP_S) -> float:
+def backoff_s(failures: int) -> float:
     """How long to wait after failure number `failures` (from 0), with jitter so that processes spread out."""
-    most: float = min(cap_s, RECONNECT_FIRST_S * 2 ** min(failures, 16))
+    most: float = min(RECONNECT_CAP_S, RECONNECT_FIRST_S * 2 ** min(failures, 16))
     return most * random.uniform(0.5, 1.0)
 
 

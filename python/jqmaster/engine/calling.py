@@ -221,6 +221,6 @@ _PLAIN: Mapping[str, Callable[[Any], Any]] = {
     "states": replies.states,
     "enqueued": replies.enqueued,
     "picked": replies.picked,
-    "assigned": replies.assigned,
+    "assigned": list,
     "result": replies.result,
 }

@@ -55,12 +55,6 @@ class Answer(NamedTuple):
         """Raises JQError for an error."""
         return checked(self.status, self.content)
 
-    @property
-    def value(self) -> Any:
-        """The body, unpacked. Raises JQError for an error."""
-        # Arguments may hold text that is not UTF-8, and one such job must not hide a whole listing.
-        return msgpack.unpackb(self.body, strict_map_key=False, unicode_errors="surrogateescape")
-
 
 class HttpEngine(Operations):
     """Asks the first of `urls`; when it does not answer, or cannot serve, the next one from then on.
@@ -72,7 +66,7 @@ class HttpEngine(Operations):
         """`timeout_s`: how long a call may take, with all that is tried."""
         self._timeout_s = timeout_s
         self._urls = [url.rstrip("/") for url in urls]
-        self._connections = HttpConnections(shown(key))
+        self._connections = HttpConnections({**_HEADERS, **shown(key)})
         self._is_closed = False
 
     async def raw(self, operation: str, *arguments: Argument) -> Any:
@@ -105,7 +99,6 @@ class HttpEngine(Operations):
         *,
         timeout_s: float | None = None,
         repeats: bool = True,
-        headers: Mapping[str, str] = _HEADERS,
     ) -> Answer:
         """One request. `repeats`: it does no harm to send it again when the answer was lost. Raises Unavailable."""
         tries, is_repeat = max(2, len(self._urls)), False
@@ -118,9 +111,7 @@ class HttpEngine(Operations):
             if self._is_closed:
                 raise Unavailable("the connections to the server were closed")
             try:
-                response = await self._connections.request(
-                    method, url, path, body, headers, most_s=left_s, connect_s=connect_s
-                )
+                response = await self._connections.request(method, url, path, body, most_s=left_s, connect_s=connect_s)
             except OSError as error:
                 tried[without_password(url)] = str(error) or type(error).__name__
                 self._leave(url)

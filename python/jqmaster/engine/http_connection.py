@@ -45,15 +45,14 @@ class HttpConnections:
         self._is_closed = False
 
     async def request(
-        self, method: str, url: str, path: str, body: bytes, headers: Mapping[str, str], *, most_s: float,
-        connect_s: float,
-    ) -> HttpResponse:  # fmt: skip
+        self, method: str, url: str, path: str, body: bytes, *, most_s: float, connect_s: float
+    ) -> HttpResponse:
         """`most_s`: how long it may take in all; `connect_s`: connecting for it."""
         async with plainly.within(most_s):
             place = _split(url)
             connection = await self._connected(place, connect_s)
             try:
-                status, fields = await connection.ask(self._head(place, method, path, body, headers) + body)
+                status, fields = await connection.ask(self._head(place, method, path, body) + body)
                 content = b"".join([piece async for piece in connection.pieces(fields)])
             except BaseException:
                 connection.stream.close()
@@ -97,10 +96,10 @@ class HttpConnections:
         except OSError as error:
             raise NotSent(str(error) or type(error).__name__) from error
 
-    def _head(self, place: SplitResult, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> bytes:
+    def _head(self, place: SplitResult, method: str, path: str, body: bytes) -> bytes:
         name = place.netloc.rpartition("@")[2]
         lines = [f"{method} {place.path}{path} HTTP/1.1", f"host: {name}", f"content-length: {len(body)}"]
-        lines += [f"{name}: {value}" for given in (self._headers, headers) for name, value in given.items()]
+        lines += [f"{name}: {value}" for name, value in self._headers.items()]
         return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
 

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple, overload
 
 from jqmaster.engine.calling import Calling, Spec
-from jqmaster.engine.replies import Assigned, Document, Finished, Page, Picked, Result
+from jqmaster.engine.replies import Document, Finished, Page, Picked, Result
 
 class CancelReply(NamedTuple):
     cursor: str
@@ -45,7 +45,7 @@ class CallsByName(Calling):
         request: str | None = ...,
         wait: Spec | None = ...,
         without: Sequence[str] | None = ...,
-    ) -> Assigned:
+    ) -> list[Any]:
         """Picks jobs for the registered workers that are pushed to, least loaded first. For JQ servers."""
     async def audit(self, cursor: str | None = ..., count: int | None = ...) -> Page:
         """Recounts indexes against job records, a step at a time."""

@@ -93,13 +93,6 @@ class Changes(TypedDict, total=False):
     """All of it, a map of names where the function has parameters."""
 
 
-class Steps(TypedDict, total=False):
-    """Where a listing, or a change of many, goes on, and how far."""
-
-    cursor: str | None
-    count: int | None
-
-
 class Where(TypedDict, total=False):
     """Conditions that a job must meet, all of them (docs/finding.md). None is no condition."""
 

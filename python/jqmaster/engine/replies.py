@@ -89,22 +89,6 @@ class Beat(NamedTuple):
     request: str
 
 
-class Assignment(NamedTuple):
-    """A job started on a registered worker, to be delivered to ``url``, signed with each of ``secrets``."""
-
-    worker: str
-    url: str
-    secrets: list[str]
-    job: Job
-
-
-class Assigned(NamedTuple):
-    """``next_ms`` as in Picked."""
-
-    next_ms: int
-    assignments: list[Assignment]
-
-
 class Event(NamedTuple):
     """One event of a stream. ``id`` is what to go on after; ``kind`` is ``message``, or ``missed`` for a gap."""
 
@@ -222,12 +206,3 @@ def page(reply: list[Any], read: Callable[[Any], Any]) -> Page:
 
 def result(reply: list[Any]) -> Result:
     return Result(text(reply[0]), reply[1] if len(reply) > 1 else None)
-
-
-def assigned(reply: list[Any]) -> Assigned:
-    next_ms, *parts = reply
-    rows = zip(*(parts[at::6] for at in range(6)), strict=True)
-    return Assigned(
-        next_ms,
-        [Assignment(text(name), text(url), text(keys).split(), job(*rest)) for name, url, keys, _key, *rest in rows],
-    )

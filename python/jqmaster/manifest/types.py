@@ -76,7 +76,7 @@ OWN: Mapping[str, str] = MappingProxyType({
     "enqueued": "list[Enqueued]",
     "picked": "Picked",
     "finished": "Finished",
-    "assigned": "Assigned",
+    "assigned": "list[Any]",
     "result": "Result",
     "yaml": "str",
     "metrics": "str",

@@ -225,7 +225,7 @@ def test_a_connection_that_was_closed_meanwhile_is_not_used_again(kind: str) -> 
     async def calls() -> list[Any]:
         values = []
         for _ in range(2):
-            values.append((await engine.send("POST", "/call/mark", b"x", repeats=False)).value)
+            values.append(msgpack.unpackb((await engine.send("POST", "/call/mark", b"x", repeats=False)).body))
             time.sleep(0.2)  # noqa: ASYNC251
         await engine.close()
         return values

@@ -63,15 +63,6 @@ class Node(RedisServer):
         """Whether it takes itself for one."""
         return bool(self.do("ROLE")[0] == b"master")
 
-    def take_over(self) -> None:
-        """A replica in a cluster becomes the primary, as planned. Again, if its primary did not know it yet."""
-        for _ in range(5):
-            until(lambda: self.do("CLUSTER", "FAILOVER"))
-            with contextlib.suppress(AssertionError):
-                until(self.is_primary, 6)
-                return
-        raise TimeoutError("the cluster does not fail over")
-
     def offset(self) -> int:
         """How far its data set has come."""
         with self.client() as client:
