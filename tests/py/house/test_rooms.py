@@ -19,12 +19,12 @@ PACKAGE = ROOT / "python/jqmaster"
 # ones, also for type checkers alone and within functions. The package's `__init__` may know all. With each room the
 # lines that it may have.
 FLOORS: dict[str, dict[str, int]] = {
-    "for people": {"__main__": 20, "cli": 2380, "testing": 140},
+    "for people": {"__main__": 20, "cli": 2390, "testing": 140},
     "for programs": {"client": 2160, "worker": 1860},
     "the server": {"server": 3810},
     "the engine's hand": {
-        "cluster": 920,
-        "engine": 2670,
+        "cluster": 930,
+        "engine": 2630,
         "connection": 1410,
         "bundle": 600,
         "manifest": 840,
