@@ -3,16 +3,17 @@ are for."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar, Unpack, cast, overload
 
 from jqmaster.client.calling import MessagePack, Serializer
-from jqmaster.client.declared import Bring, LimitOptions, Match, limit_of, schedule_of
 from jqmaster.client.flow import FlowMethods
 from jqmaster.client.handle import Handle, batched, unpacked
 from jqmaster.client.link import Link, Target, plain, plain_each
@@ -28,15 +29,26 @@ from jqmaster.client.task import (
     calls_of,
 )
 from jqmaster.connection import url as redis_url
-from jqmaster.engine import options
+from jqmaster.engine import options, zones
 from jqmaster.engine.calling import contract_of, given
 from jqmaster.engine.engine import Operations
-from jqmaster.engine.options import JobOptions, Where, known
+from jqmaster.engine.options import JobOptions, Limits, Where, known
 from jqmaster.engine.replies import Document, Page
 from jqmaster.engine.scripts import Form
 from jqmaster.worker.notes import current_job
 
-R = TypeVar("R")
+Match = Mapping[str, Any] | Task[..., Any]
+"""Which jobs: a map of conditions (docs/limits.md), or a task, which stands for its name."""
+Bring = Callable[[], Coroutine[Any, Any, object]]
+"""Brings a declaration to the server. Raises what the operation does, and what the serializer raises."""
+
+
+class LimitOptions(Limits, total=False):
+    """And the `id` of a declared one; default: the task's name."""
+
+    id: str | None
+
+
 R_co = TypeVar("R_co", covariant=True)
 AnyTask = TypeVar("AnyTask", bound=Task[..., Any])
 AnyMatch = TypeVar("AnyMatch", bound=Match)
@@ -136,7 +148,7 @@ class Registry(FlowMethods):
         """
 
         def declare(task: AnyTask) -> AnyTask:
-            _add(self.recurring, "schedule", *schedule_of(self, task, when))
+            _add(self.recurring, "schedule", *_schedule_of(self, task, when))
             return task
 
         return declare
@@ -153,7 +165,7 @@ class Registry(FlowMethods):
         Raises TypeError or ValueError for what cannot be."""
         if match is None:
             return lambda it: self.limit(it, **limits)
-        _add(self.limits, "limit", *limit_of(self, match, {**limits}))
+        _add(self.limits, "limit", *_limit_of(self, match, {**limits}))
         return match
 
     def middleware(self, function: MiddlewareT) -> MiddlewareT:
@@ -215,8 +227,8 @@ class Registry(FlowMethods):
         return Handle(job_id, self.link)
 
     async def agather(
-        self, jobs: Iterable[Handle[R]], timeout: float | None = None, *, return_errors: bool = False
-    ) -> list[R]:
+        self, jobs: Iterable[Handle[R_co]], timeout: float | None = None, *, return_errors: bool = False
+    ) -> list[R_co]:
         """The results of many jobs in order, as `result` of each, within `timeout` seconds in all.
 
         Raises what the first that goes wrong raises; with `return_errors` these stand among the results.
@@ -334,3 +346,44 @@ def _add(declared: dict[str, Bring], what: str, new_id: str, bring: Bring) -> No
     if (name := f"{what} {new_id}") in declared:
         raise ValueError(f"there is a {name} already; give this one another id")
     declared[name] = bring
+
+
+# -- what a program declares beside its jobs: limits and schedules, which workers bring to the server when they start
+
+
+def _limit_of(jq: Any, match: Match, own: dict[str, Any]) -> tuple[str, Bring]:
+    """Its id, and what brings it. Raises TypeError for one that cannot be."""
+    limit_id = own.pop("id", None) or (match.name if isinstance(match, Task) else None)
+    matcher = {"name": match.name} if isinstance(match, Task) else match
+    if not isinstance(matcher, Mapping):
+        raise TypeError(f"expected a task (@jq.limit goes above @jq.job), or a map of conditions; got {match!r}")
+    if not isinstance(limit_id, str):
+        raise TypeError("give the limit an id: jq.limit({...}, id='per-customer', concurrency=5)")
+    limits = {"declared": _digest(matcher, own), **known(own, Limits, "option of a limit")}
+    return limit_id, lambda: jq.acall("constrain", limit_id, matcher, **limits)
+
+
+def _schedule_of(jq: Any, task: Any, when: ScheduleOptions) -> tuple[str, Bring]:
+    """Its id, and what brings it. Raises TypeError or ValueError for one that cannot be. When its moments are the
+    engine judges."""
+    if not isinstance(task, Task):
+        raise TypeError("@jq.schedule(...) goes above @jq.job")
+    own: dict[str, Any] = {**known(when, ScheduleOptions)}
+    schedule_id, args, kwargs = own.pop("id", None) or task.name, own.pop("args", ()), own.pop("kwargs", {})
+    task = task.options(**own.pop("options", {}))
+    if task.signature is not None:  # values wait until all types are known
+        task.signature.bind(*args, **kwargs)
+
+    async def bring() -> None:
+        call = task.job(*args, **kwargs)
+        # A new rule of a time zone makes another declaration.
+        digest = _digest(call.spec(), call.argument.hex(), zones.with_rule(options.when_of(own)))
+        await jq.arepeat(schedule_id, call, **cast(When, {"declared": digest, **own}))
+
+    return schedule_id, bring
+
+
+def _digest(*declaration: Any) -> str:
+    """Equal for equal declarations, in every process."""
+    text = json.dumps(declaration, sort_keys=True, default=repr)
+    return hashlib.blake2s(text.encode(errors="surrogatepass"), digest_size=16).hexdigest()
