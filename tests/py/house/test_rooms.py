@@ -20,7 +20,7 @@ PACKAGE = ROOT / "python/jqmaster"
 # lines that it may have.
 FLOORS: dict[str, dict[str, int]] = {
     "for people": {"__main__": 20, "cli": 2390, "testing": 140},
-    "for programs": {"client": 2160, "worker": 1860},
+    "for programs": {"client": 2150, "worker": 1860},
     "the server": {"server": 3810},
     "the engine's hand": {
         "cluster": 930,
