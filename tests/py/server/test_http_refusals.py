@@ -16,10 +16,7 @@ OWN: list[tuple[str, Any, str]] = [
     ("POST /jobs", {"jobs": [{"name": "a"}], "what": 1}, "what"),
     ("POST /jobs/change", {"jobs": [], "what": 1}, "what"),
     ("POST /jobs/change", {"jobs": [{"id": "00000000000001", "priority": "x"}]}, "jobs[0].priority"),
-    *[
-        ("POST /pick", {"queues": "a", "timeout": wrong}, "timeout")
-        for wrong in (-1, 301, float("nan"), [1], "x")
-    ],
+    *[("POST /pick", {"queues": "a", "timeout": wrong}, "timeout") for wrong in (-1, 301, float("nan"), [1], "x")],
     ("POST /done", {"outcomes": 5}, "outcomes"),
     ("POST /done", {"outcomes": [5]}, "outcomes[0]"),
     ("POST /done", {"outcomes": [SUCCESS | {"enqueue": 5}]}, "outcomes[0].enqueue"),
