@@ -202,7 +202,7 @@ def test_a_worker_that_stood_still_begins_nothing_whose_lease_is_over(
         with worker(tmp_path, *options, "--concurrency", "1") as one, redis.Redis.from_url(fresh_server.url) as own:
             enqueued(jq, "thread", 1.0)
             until_begun(tmp_path)
-            job = enqueued(jq, "thread", 0.0, timeout=1.0, max_retry=3)
+            job = enqueued(jq, "thread", 0.0, timeout=1.0, max_retry=30)
             own.client_pause(2000)  # its report is answered, with the job, when it does not look any more
             time.sleep(1.5)
             one.signal(signal.SIGSTOP)

@@ -193,7 +193,8 @@ class Links(Part):
         states = self.trace.states_to_come(job.id, "blocked") or ([doc["status"]] if doc else [])
         states = states or self.webhooks.ends_to_come(job.id)
         if not states:  # the record is gone at once
-            if "go" in may and self.needs.may_skip(job):
+            is_skipped_kept = self.queues.most_kept(job.queue, "skipped") > len(self.ended)
+            if "go" in may and self.needs.may_skip(job) and not is_skipped_kept:
                 return "go"  # which a sweep does before it ends what has expired
             ends = {"cancel": "cancelled", "fail": "error", "expire": "error"}  # as they come in a sweep
             # One that came to depend on what is cancelled with all may have come too late for that.
