@@ -154,7 +154,8 @@ class Finding(Part):
         if before in WAITING:
             self.life.end(job, "cancelled", None)
         key = self.arrival.keys.get(job.unique)
-        if key and key.id == job.id:  # it is kept
+        is_gone = job.may_be_gone and key and self.engine.holders(job.unique)  # its record went before
+        if key and key.id == job.id and not is_gone:  # it is kept
             del self.arrival.keys[job.unique]
         del self.jobs[job.id]
         return before
