@@ -81,7 +81,7 @@ class Clock(Part):
             shown = self.engine.look_at_worker(worker.id) if left_some else None
             if not shown:
                 del self.workers.registered[worker.id]
-            elif shown["state"] == "unreachable":  # some of its jobs are left
+            elif shown["state"] == "unreachable" != worker.resting:  # some of its jobs are left
                 worker.resting = "unreachable"
                 worker.resting_until_ms = self.now + ms(self.settings["worker_ttl"])
 
