@@ -100,7 +100,9 @@ describe("alerts", function()
         jq:succeed(job)
       end
       for i = 1, 60 do
-        jq:enqueue("a", msgpack.pack({ customer = { id = i % 10 == 0 and "c1" or "hooli" }, shape = 1 }))
+        local is_other = i % 10 == 0
+        local argument = { customer = { id = is_other and "c1" or "hooli" }, shape = 1, all = not is_other }
+        jq:enqueue("a", msgpack.pack(argument))
       end
       jq:pass(12)
       local alert = only("late")
