@@ -222,7 +222,7 @@ FIELDS = (
     ),
     Field(
         name="notify", type="url", most=2000, again=True, metavar="URL",
-        meaning="where a master tells of its end", protocol="See [webhooks](webhooks.md)",
+        meaning="where a server tells of its end", protocol="See [webhooks](webhooks.md)",
         python="See [webhooks](webhooks.md)",
         label="Tell of its end", hint="A URL that gets a POST, http or https.",
     ),
