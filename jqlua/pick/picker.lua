@@ -84,18 +84,6 @@ function M.prepare(wish, token, raws, at, reply)
   return plan
 end
 
-local function append(plan, document, argument)
-  local reply = plan.reply
-  if plan.front then
-    for _, value in ipairs(plan.front(plan.worker)) do
-      reply[#reply + 1] = value
-    end
-  end
-  local n = #reply
-  reply[n + 1], reply[n + 2] = document, argument
-  plan.count, plan.bytes = plan.count + 1, plan.bytes + #(argument or "")
-end
-
 --- Appends the jobs that this request started before and whose attempts still run: its reply was lost, so their leases
 --- begin again. Jobs beyond max_runtime are released. Whether more is ready is unknown: next_ms says to ask again.
 ---@param kind string of request
@@ -117,50 +105,66 @@ local function recall(plan, kind)
     end
   end
   transition.commit()
+  local reply = plan.reply
+  plan.count = #running
   for _, job in ipairs(running) do
-    plan.worker = job[jobs.WORKER]
-    append(plan, jobs.document(job), call("GET", keys.ARGUMENT .. job[jobs.ID]))
+    for _, value in ipairs(plan.front and plan.front(job[jobs.WORKER]) or {}) do
+      reply[#reply + 1] = value
+    end
+    reply[#reply + 1] = jobs.document(job)
+    reply[#reply + 1] = call("GET", keys.ARGUMENT .. job[jobs.ID])
   end
   return true
 end
 
 --- Starts the jobs that were taken from a place. One that has expired ends.
+---@param popped string[] ids and scores
+---@param raws (string|false)[] a record and an argument of each
 ---@return boolean is_cut whether the call may do no more
 local function start(plan, place, popped, raws)
-  local is_registered, started, is_cut = plan.wish.is_registered, plan.started, false
+  local worker, is_registered, started, reply = plan.worker, plan.wish.is_registered, plan.started, plan.reply
+  local front = plan.front and plan.front(worker)
+  local count, bytes, is_cut = plan.count, plan.bytes, false
+  local n = #reply
   for i = 1, #popped, 2 do
-    local id = popped[i]
-    if plan.bytes >= MOST_BYTES and not place.lane then
+    local id, argument = popped[i], raws[i + 1]
+    if bytes >= MOST_BYTES and not place.lane then
       -- Now: whether more is ready, and for which sleepers, depends on it.
       call("ZADD", queues.key(place.queue, states.QUEUED), popped[i + 1], id)
     else
       local job = jobs.from_record(id, raws[i])
-      local document = job and attempts.start(job, plan.worker, is_registered)
+      local document = job and attempts.start(job, worker, is_registered)
       if document then
-        append(plan, document, raws[i + 1])
+        for at = 1, front and #front or 0 do
+          n = n + 1
+          reply[n] = front[at]
+        end
+        reply[n + 1], reply[n + 2] = document, argument
+        n, count, bytes = n + 2, count + 1, bytes + #(argument or "")
         if started then
-          started[#started + 1] = id .. " " .. jobs.token(job)
+          started[count] = id .. " " .. jobs.token(job)
         end
       else
         is_cut = not budget.pay(budget.RECORD)
       end
     end
   end
-  return is_cut or plan.bytes >= MOST_BYTES
+  plan.count, plan.bytes = count, bytes
+  return is_cut or bytes >= MOST_BYTES
 end
 
---- Gives out the first jobs of the best places.
----@param entries any for source.choose
+--- Gives out the first jobs of the best places of a round.
 ---@return boolean? is_more whether there may be more
-local function fill(plan, source, entries)
+local function fill_round(plan, source, entries)
   local queue, most = plan.queue, plan.wish.count
   while plan.count < most do
-    local place, is_more = queue and places.whole(queue), nil
+    local place = queue and places.whole(queue)
     if not place then
+      local is_more
       place, is_more = source.choose(plan, entries)
-    end
-    if not place then
-      return is_more
+      if not place then
+        return is_more
+      end
     end
     local left, chunk = most - plan.count, plan.count > 0 and plan.bytes < SHORT_BYTES and CHUNK or FIRST_CHUNK
     if left > chunk then
@@ -177,11 +181,10 @@ local function fill(plan, source, entries)
   end
 end
 
---- The same of all rounds.
-local function fill_all(plan, source)
+local function fill(plan, source)
   local rounds = plan.wish.rounds
   for i = 1, #rounds do
-    if fill(plan, source, rounds[i]) then
+    if fill_round(plan, source, rounds[i]) then
       return true
     end
   end
@@ -210,7 +213,7 @@ function M.give(plan, source)
   if is_due then
     sweep.run(math.max(SWEEP_STEPS, math.floor(wish.count * STEPS_OF_A_JOB)))
   end
-  local is_more = not is_quiet and fill_all(plan, source)
+  local is_more = not is_quiet and fill(plan, source)
   -- A worker that gets no job may have consumed another's wake-up.
   local wakes = wait and (plan.count > 0 or is_quiet) and state[meta.SLEEPERS] > 0
   local is_ready = is_more
