@@ -31,9 +31,9 @@ for _, id in ipairs(spec.without or {}) do
   without[id] = true
 end
 
-local wish = { worker = spec.master, count = spec.limit or 100, wait = spec.wait, is_registered = true }
+local wish = { worker = spec.master, count = spec.limit or 100, wait = spec.wait }
 local plan = plans.of(wish, spec.request, {})
-plan.is_single = true
+plan.is_single, plan.has_slots = true, true
 function plan.front(worker)
   local record = workers.load(worker)
   return { worker, record.u or "", record.s or "", record.a or "" }

@@ -53,7 +53,7 @@ function M.give(plan, source)
   transition.commit()
   reply[at] = (is_more or plans.is_full(plan, math.huge)) and 0 or meta.next_ms()
   if plan.count > 0 then
-    if wish.is_registered then
+    if plan.has_slots then
       workers.took(plan.worker)
     end
     if plan.request then

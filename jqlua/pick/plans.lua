@@ -30,8 +30,8 @@ local MOST_EXPIRED = 100
 ---@param token string|false|nil request
 ---@param reply table next_ms, and for each job what is in front, if anything, its document and argument are appended
 ---@return table plan; other fields are only set where they are needed: queue: the only one that is read, is_quiet: no
---- jobs are wanted, remembered: of its request, front(worker): what stands in front of each job in the reply,
---- is_single: each job needs a choice of its own
+--- jobs are wanted, has_slots: its worker is pushed to, remembered: of its request, front(worker): what stands in front
+--- of each job in the reply, is_single: each job needs a choice of its own
 function M.of(wish, token, reply)
   return {
     wish = wish, worker = wish.worker, reply = reply, count = 0, bytes = 0, chunk = FIRST_CHUNK, expired = 0,
@@ -73,7 +73,7 @@ function M.new(wish, token, raws, at, reply)
   if wish.is_registered then
     local record = workers.decode(wish.worker, raws[at])
     check.refuse(not record and check.missing("worker", "registered worker", wish.worker))
-    plan.is_quiet = record.k ~= nil
+    plan.is_quiet, plan.has_slots = record.k ~= nil, record.u ~= nil
   end
   return plan
 end
@@ -129,7 +129,7 @@ end
 
 --- Starts jobs that were taken (places.take). Counts expired ones, which are work, too.
 local function start(plan, queue, popped, raws, taken)
-  local started, worker, is_registered = plan.started, plan.worker, plan.wish.is_registered
+  local started, worker, has_slots = plan.started, plan.worker, plan.has_slots
   for i = 1, taken and 2 * #taken or #popped, 2 do
     local id = popped[i]
     if not taken and plan.bytes >= MOST_BYTES then
@@ -137,7 +137,7 @@ local function start(plan, queue, popped, raws, taken)
       call("ZADD", queues.key(queue, states.QUEUED), popped[i + 1], id)
     else
       local job = taken and taken[(i + 1) / 2] or jobs.from_record(id, raws[i])
-      local document = job and attempts.start(job, worker, is_registered)
+      local document = job and attempts.start(job, worker, has_slots)
       if document then
         append(plan, document, raws[i + 1])
         if started then
@@ -172,7 +172,7 @@ function M.fill(plan, most, choose, what)
     start(plan, place.queue, popped, raws, taken)
     if plan.is_single or wish.without then
       batch.flush() -- the next choice must see it
-      if wish.is_registered then
+      if plan.has_slots then
         workers.took(plan.worker)
       end
       if not budget.pay(budget.LOOK) and plan.count < most then
