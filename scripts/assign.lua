@@ -31,10 +31,9 @@ for _, id in ipairs(spec.without or {}) do
   without[id] = true
 end
 
-local wish = {
-  worker = spec.master, count = spec.limit or 100, wait = spec.wait, is_registered = true, rounds = { false },
-}
+local wish = { worker = spec.master, count = spec.limit or 100, wait = spec.wait, rounds = { false } }
 local plan = picker.plan(wish, spec.request, {})
+plan.has_slots = true
 function plan.front(worker)
   local record = workers.load(worker)
   return { worker, record.u or "", record.s or "", record.a or "" }

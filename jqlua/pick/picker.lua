@@ -1,10 +1,10 @@
 -- Gives out jobs: those of a pick, of the pick of a finish, and of assign, which chooses workers, too.
 --
--- A plan is what such a call has to do: {wish: as of wishes.of_pick, or of it {worker, count, rounds, wait,
--- is_registered}; worker: who gets the next job; reply: next_ms, and for each job what is in front, if anything, its
+-- A plan is what such a call has to do: {wish: as of wishes.of_pick, or of it {worker, count, rounds,
+-- wait}; worker: who gets the next job; reply: next_ms, and for each job what is in front, if anything, its
 -- document and argument are appended; count and bytes of these jobs; request token or nil, started: what it remembers},
--- and, where needed, {queue: the only one that is read, is_quiet: no jobs are wanted, remembered: of its request,
--- front(worker): what stands in front of each job}.
+-- and, where needed, {queue: the only one that is read, is_quiet: no jobs are wanted, has_slots: its worker is pushed
+-- to, remembered: of its request, front(worker): what stands in front of each job}.
 local attempts = require "jqlua.life.attempts"
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
@@ -79,7 +79,7 @@ function M.prepare(wish, token, raws, at, reply)
   if wish.is_registered then
     local record = workers.decode(wish.worker, raws[at])
     check.refuse(not record and check.missing("worker", "registered worker", wish.worker))
-    plan.is_quiet = record.k ~= nil
+    plan.is_quiet, plan.has_slots = record.k ~= nil, record.u ~= nil
   end
   return plan
 end
@@ -122,7 +122,7 @@ end
 ---@param raws (string|false)[] a record and an argument of each
 ---@return boolean is_cut whether the call may do no more
 local function start(plan, place, popped, raws)
-  local worker, is_registered, started, reply = plan.worker, plan.wish.is_registered, plan.started, plan.reply
+  local worker, has_slots, started, reply = plan.worker, plan.has_slots, plan.started, plan.reply
   local front = plan.front and plan.front(worker)
   local count, bytes, is_cut = plan.count, plan.bytes, false
   local n = #reply
@@ -133,7 +133,7 @@ local function start(plan, place, popped, raws)
       call("ZADD", queues.key(place.queue, states.QUEUED), popped[i + 1], id)
     else
       local job = jobs.from_record(id, raws[i])
-      local document = job and attempts.start(job, worker, is_registered)
+      local document = job and attempts.start(job, worker, has_slots)
       if document then
         for at = 1, front and #front or 0 do
           n = n + 1
@@ -225,7 +225,7 @@ function M.give(plan, source)
   local next_ms = is_more and 0 or meta.next_ms()
   reply[at] = next_ms
   if plan.count > 0 then
-    if wish.is_registered then
+    if plan.has_slots then
       workers.took(plan.worker)
     end
     if plan.request then
