@@ -56,13 +56,14 @@ class _Socket:
         self._within_s = -1.0
 
     def _bound(self, within_s: float) -> None:
-        within_s = min(within_s, plainly.left_s(), _LONG_S)
-        if within_s != self._within_s:  # a call of the system
+        # In tenths, so that calls one after the other have the same: setting it is a call of the system.
+        within_s = math.ceil(10 * min(within_s, plainly.left_s(), _LONG_S)) / 10
+        if within_s != self._within_s:
             self._socket.settimeout(within_s)
             self._within_s = within_s
 
-    async def send(self, data: bytes, within_s: float = math.inf) -> None:
-        self._bound(within_s)
+    async def send(self, data: bytes) -> None:
+        self._bound(math.inf)
         self._socket.sendall(data)
 
     async def receive(self, within_s: float = math.inf) -> bytes | None:
@@ -92,10 +93,8 @@ class _Flow(asyncio.Protocol):
         self._has_ended = False
         self._problem: Exception | None = None
         self._waiter: asyncio.Future[None] | None = None
-        self._late_at = math.inf
-        self._timer: asyncio.TimerHandle | None = None
 
-    async def send(self, data: bytes, within_s: float = math.inf) -> None:
+    async def send(self, data: bytes) -> None:
         if self._has_ended:
             raise self._problem or ConnectionResetError("the connection was closed")
         self._transport.write(data)
@@ -103,9 +102,11 @@ class _Flow(asyncio.Protocol):
     async def receive(self, within_s: float = math.inf) -> bytes | None:
         if not self._came and not self._has_ended:
             self._waiter = self._loop.create_future()
-            self._late_at = self._loop.time() + min(within_s, plainly.left_s())
-            self._watch()
-            await self._waiter
+            late = self._loop.call_later(min(within_s, plainly.left_s(), _LONG_S), self._wake)
+            try:
+                await self._waiter
+            finally:
+                late.cancel()
         if self._problem is not None:
             raise self._problem
         if not self._came:
@@ -119,23 +120,6 @@ class _Flow(asyncio.Protocol):
             self._transport.resume_reading()
         self._size = 0
         return data
-
-    def _watch(self) -> None:
-        """One timer, which outlasts many receipts: to make one for each would cost more than to wait."""
-        if self._late_at == math.inf or (self._timer is not None and self._timer.when() <= self._late_at):
-            return
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = self._loop.call_at(self._late_at, self._look)
-
-    def _look(self) -> None:
-        self._timer = None
-        if self._waiter is None or self._waiter.done():
-            return
-        if self._loop.time() < self._late_at:
-            self._watch()
-        else:
-            self._wake()
 
     def is_open(self) -> bool:
         if self._has_ended or self._came or self._transport.is_closing():
@@ -159,8 +143,6 @@ class _Flow(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         self._problem = error
         self._has_ended = True
-        if self._timer is not None:
-            self._timer.cancel()
         self._wake()
 
     def _wake(self) -> None:

@@ -194,10 +194,11 @@ class Channel:
         failures = 0
         while self._sleepers:  # no await after this look: a sleeper that comes later starts a new listener
             try:
-                async with self._endpoint.line() as line:
+                async with self._endpoint.line(self._block_s) as line:
                     while await self._has_sleepers():
                         self._is_blocked = True
-                        reply = await line.blocking(self._block_s, "BZPOPMIN", self.key, self._own_key, self._block_s)
+                        await line.send_command("BZPOPMIN", self.key, self._own_key, self._block_s)
+                        reply = await line.read_response()
                         self._is_blocked = False
                         failures = 0
                         if reply is not None and bytes(reply[0]) == self.key.encode():
