@@ -122,12 +122,9 @@ class RedisConnection:
             raise RedisConnectionError("the server was left")
         self._sent = time.monotonic()
         try:
-            await self._stream.send(packed)
+            await self._stream.send(packed, self._reply_s)
         except BaseException as problem:
-            self.cut()
-            if isinstance(problem, OSError):
-                plainly.left_s()
-                raise RedisConnectionError(f"the connection was lost: {problem}") from problem
+            self._failed(problem)
             raise
 
     async def read_response(self, *, within_s: float | None = None, **_: Any) -> Any:
@@ -148,19 +145,21 @@ class RedisConnection:
                 reply = self._reader.gets()
             if isinstance(reply, RedisConnectionError):
                 raise reply
-        except TimeoutError:
-            self.cut()
-            if time.monotonic() > self._sent + _SILENT_S:
-                self.endpoint.silent(self)
-            plainly.left_s()
-            raise RedisConnectionError(f"no answer within {self._reply_s:g} s") from None
-        except OSError as problem:
-            self.cut()
-            raise RedisConnectionError(f"the connection was lost: {problem}") from problem
-        except BaseException:
-            self.cut()
+        except BaseException as problem:
+            self._failed(problem)
             raise
         if isinstance(reply, ResponseError):
             self.endpoint.refused(self, reply)
             raise reply
         return reply
+
+    def _failed(self, problem: BaseException) -> None:
+        """It cannot be used any more. Raises what stands for an OSError."""
+        self.cut()
+        if isinstance(problem, TimeoutError):
+            if time.monotonic() > self._sent + _SILENT_S:
+                self.endpoint.silent(self)
+            plainly.left_s()
+            raise RedisConnectionError(f"no answer within {self._reply_s:g} s") from problem
+        if isinstance(problem, OSError):
+            raise RedisConnectionError(f"the connection was lost: {problem}") from problem

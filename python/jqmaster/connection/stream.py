@@ -62,8 +62,8 @@ class _Socket:
             self._socket.settimeout(within_s)
             self._within_s = within_s
 
-    async def send(self, data: bytes) -> None:
-        self._bound(math.inf)
+    async def send(self, data: bytes, within_s: float = math.inf) -> None:
+        self._bound(within_s)
         self._socket.sendall(data)
 
     async def receive(self, within_s: float = math.inf) -> bytes | None:
@@ -94,7 +94,7 @@ class _Flow(asyncio.Protocol):
         self._problem: Exception | None = None
         self._waiter: asyncio.Future[None] | None = None
 
-    async def send(self, data: bytes) -> None:
+    async def send(self, data: bytes, within_s: float = math.inf) -> None:
         if self._has_ended:
             raise self._problem or ConnectionResetError("the connection was closed")
         self._transport.write(data)
