@@ -93,6 +93,8 @@ class _Flow(asyncio.Protocol):
         self._has_ended = False
         self._problem: Exception | None = None
         self._waiter: asyncio.Future[None] | None = None
+        self._late_at = 0.0
+        self._timer: asyncio.TimerHandle | None = None
 
     async def send(self, data: bytes, within_s: float = math.inf) -> None:
         if self._has_ended:
@@ -102,11 +104,10 @@ class _Flow(asyncio.Protocol):
     async def receive(self, within_s: float = math.inf) -> bytes | None:
         if not self._came and not self._has_ended:
             self._waiter = self._loop.create_future()
-            late = self._loop.call_later(min(within_s, plainly.left_s(), _LONG_S), self._wake)
-            try:
-                await self._waiter
-            finally:
-                late.cancel()
+            self._late_at = self._loop.time() + min(within_s, plainly.left_s(), _LONG_S)
+            if self._timer is None or self._timer.when() > self._late_at:
+                self._watch()
+            await self._waiter
         if self._problem is not None:
             raise self._problem
         if not self._came:
@@ -120,6 +121,15 @@ class _Flow(asyncio.Protocol):
             self._transport.resume_reading()
         self._size = 0
         return data
+
+    def _watch(self) -> None:
+        """One timer, which outlasts many receipts: to make one for each would take a twentieth of a call."""
+        if self._timer is not None:
+            self._timer.cancel()
+        is_late = self._loop.time() >= self._late_at
+        self._timer = None if is_late else self._loop.call_at(self._late_at, self._watch)
+        if is_late:
+            self._wake()
 
     def is_open(self) -> bool:
         if self._has_ended or self._came or self._transport.is_closing():
@@ -143,6 +153,8 @@ class _Flow(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         self._problem = error
         self._has_ended = True
+        if self._timer is not None:
+            self._timer.cancel()
         self._wake()
 
     def _wake(self) -> None:
