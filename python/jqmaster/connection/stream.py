@@ -88,8 +88,7 @@ class _Flow(asyncio.Protocol):
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._came: list[bytes] = []
-        self._size = 0
+        self._came = b""
         self._has_ended = False
         self._problem: Exception | None = None
         self._waiter: asyncio.Future[None] | None = None
@@ -115,11 +114,9 @@ class _Flow(asyncio.Protocol):
                 return b""
             plainly.left_s()
             return None
-        data = self._came[0] if len(self._came) == 1 else b"".join(self._came)
-        self._came.clear()
-        if self._size > _PIECE:
+        data, self._came = self._came, b""
+        if len(data) > _PIECE:
             self._transport.resume_reading()
-        self._size = 0
         return data
 
     def _watch(self) -> None:
@@ -144,9 +141,8 @@ class _Flow(asyncio.Protocol):
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        self._came.append(data)
-        self._size += len(data)
-        if self._size > _PIECE:
+        self._came += data
+        if len(self._came) > _PIECE:
             self._transport.pause_reading()
         self._wake()
 
