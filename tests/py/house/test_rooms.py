@@ -25,7 +25,7 @@ FLOORS: dict[str, dict[str, int]] = {
     "the engine's hand": {
         "cluster": 930,
         "engine": 2630,
-        "connection": 1410,
+        "connection": 1320,
         "bundle": 600,
         "manifest": 840,
         "errors": 210,
