@@ -215,8 +215,7 @@ def _choice(first: int, entries: Sequence[str]) -> str:
 _FLAGS = {"write": "", "drain": '"allow-oom"', "read": '"no-writes"'}
 
 _LIBRARY = """\
--- Functions and values; keys of the namespace; tables that begin each call empty.
-local F_, K_, S_
+local F_, K_, S_ -- functions and values; keys of the namespace; tables that begin each call empty
 local KEYS, ARGV, define_keys, namespaces, current
 local definitions = {}
 -- While a library is loaded it has no globals, such as setmetatable: so this waits for the first call.
@@ -316,7 +315,7 @@ def _defined(module: Module, items: Sequence[Item]) -> str:
     for item in items:
         text += f"function {_place(item)}" if item.is_function else f"{_place(item)} = "
         text += render(item.parts) + "\n"
-    text += "".join(f"F_.{name} = {name}\n" for name in own.values())
+    text += "".join(f"F_.{name} = {name}\n" for item, name in own.items() if item.is_public)
     if module.parts:
         text += f"function F_.{module.name}()\n{render(module.parts)}\nend\n"
     return text
