@@ -101,7 +101,7 @@ class Endpoint:
         reply, may take. `most`: so many connections for calls, each for one at a time."""
         self.login = login
         self.topology = topology
-        self.has_functions: bool | None = None  # None: not known yet, and taken for true
+        self.has_functions = True  # as far as is known
         self.connect_s = connect_s or (CONNECT_S if topology is None else CONNECT_FOUND_S)
         self.reply_s = reply_s or REPLY_S
         self.generation = 0  # how often the connections have left a server
@@ -225,7 +225,7 @@ class Endpoint:
             return  # it is of a server that has been left already
         log.info("leaving %s: %s", self, problem)
         self._left = time.monotonic()
-        self.has_functions = None
+        self.has_functions = True
         if self.topology is not None:
             self._address = address
         self.generation += 1
