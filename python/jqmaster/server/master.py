@@ -29,8 +29,7 @@ class Master:
     engine: Engine
     waiting: Waiting
     ended: Ended
-    keyring: Keyring | None = None
-    """Without one everybody may do everything."""
+    keyring: Keyring
     proxies: Networks = ()
     redis: str = ""
     """Where it is, without passwords."""

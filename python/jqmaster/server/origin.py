@@ -26,9 +26,9 @@ def check(headers: Headers, hosts: frozenset[str] | None, *, reads: bool) -> Non
     host = headers.get(b"host", b"")
     if hosts is not None and not _is_own(host, hosts):
         why = f"this master does not answer to {host.decode('latin-1')!a}: start it with --allowed-hosts for that"
-        raise HttpError(403, "FORBIDDEN", why)
+        raise HttpError("FORBIDDEN", why)
     if not reads and is_foreign(headers):
-        raise HttpError(403, "FORBIDDEN", "cross-origin request refused")
+        raise HttpError("FORBIDDEN", "cross-origin request refused")
 
 
 @lru_cache(maxsize=1024)

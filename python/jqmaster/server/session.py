@@ -47,30 +47,29 @@ def named(proxies: Networks, request: Request) -> Identity | None:
     return Identity(user, frozenset(role for role in ROLES if role in wanted))
 
 
-def _signer(secret: bytes) -> TimestampSigner:
-    return TimestampSigner(secret, salt="jq session", digest_method=hashlib.sha256)
+def _signer(seal: bytes) -> TimestampSigner:
+    return TimestampSigner(seal, salt="jq session", digest_method=hashlib.sha256)
 
 
 def find(keyring: Keyring, headers: Headers) -> Identity | None:
     """Who has logged in; None without a session, or when it has not been used for `IDLE_S`."""
     cookie = parse_cookie(_text(headers, "cookie")).get(COOKIE, "")
-    key_id = cookie.partition(".")[0]
-    secret = keyring.seal_of(key_id)
-    if secret is None:
+    who = keyring.identity(cookie.partition(".")[0])
+    if who is None:
         return None
     try:
-        _, used = _signer(secret).unsign(cookie, return_timestamp=True)
+        _, used = _signer(keyring.seal_of(who)).unsign(cookie, return_timestamp=True)
     except BadSignature:
         return None
     # Not by its `max_age`, which refuses what a master made whose clock is ahead of this one's.
-    return keyring.identity(key_id) if time.time() - used.timestamp() <= IDLE_S else None
+    return who if time.time() - used.timestamp() <= IDLE_S else None
 
 
-def set_cookie(secret: bytes | None, key_id: str, request: Request, proxies: Networks) -> tuple[bytes, bytes]:
-    """The header that has a browser keep a session of who has shown a key, from now on; without a secret it ends."""
+def set_cookie(keyring: Keyring, who: Identity | None, request: Request, proxies: Networks) -> tuple[bytes, bytes]:
+    """The header that has a browser keep a session of who has shown a key, from now on; of nobody it ends."""
     scheme = _text(request.headers, "x-forwarded-proto") if trusts(proxies, request) else ""
     is_secure = (scheme or request.scope.get("scheme")) == "https"
-    session = _signer(secret).sign(key_id).decode() if secret else ""
+    session = _signer(keyring.seal_of(who)).sign(who.key_id).decode() if who else ""
     age = None if session else 0
     cookie = dump_cookie(COOKIE, session, max_age=age, secure=is_secure, httponly=True, samesite="Strict")
     return b"set-cookie", cookie.encode("ascii")

@@ -1,7 +1,5 @@
 """Who a request comes from, and whether they may do what it asks: looked at before its body is read. And the handlers
 that create keys of this API, and those of sessions, which browsers have instead.
-
-`identify` is the one place that answers who it is: by the key shown, by a session, or by a proxy that knows them.
 """
 
 from __future__ import annotations
@@ -11,57 +9,55 @@ import math
 from jqmaster.engine import packform, secret
 from jqmaster.engine.calling import contract_of
 from jqmaster.manifest.contract import ANYBODY as NO_ROLE
-from jqmaster.manifest.contract import ROLES, ROLES_OF, Operation
+from jqmaster.manifest.contract import ROLES, Operation, rights_of
 from jqmaster.manifest.manifest import operations
 from jqmaster.server import session as sessions
 from jqmaster.server.http import within
 from jqmaster.server.http.calls import run
 from jqmaster.server.http.own import own
 from jqmaster.server.http_error import HttpError, invalid
-from jqmaster.server.keyring import ANYBODY, Identity, Keyring
+from jqmaster.server.keyring import ANYBODY, Identity
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request
 from jqmaster.server.reader import extended, map_with, members, unpacked
 
 
-def is_closed(master: Master) -> bool:
-    """Whether a key is asked for."""
-    return master.keyring is not None and master.keyring.is_required
-
-
 async def admit(master: Master, operation: Operation, path: str, request: Request) -> Identity:
     """Who may ask for an operation by this path. Raises 401, 403 and 429."""
     keyring = master.keyring
-    if keyring is None or operation.name in ("alive", "health"):
+    if operation.name in ("alive", "health"):
         return ANYBODY
     await keyring.refresh()
     if not keyring.is_required or operation.roles == (NO_ROLE,):
         return ANYBODY
-    who = identify(master, keyring, request)
-    wait_s = keyring.wait_s(who)
+    who = identify(master, request)
+    wait_s = who.wait_s()
     if wait_s > 0:
         retry_after = (b"retry-after", b"%d" % math.ceil(wait_s))
-        raise HttpError(429, "RATE", "rate limit exceeded for this key", more=(retry_after,))
+        raise HttpError("RATE", "rate limit exceeded for this key", more=(retry_after,))
     if needed := operation.lacking(who.roles):
         why = f"{request.scope['method']} {path} needs a key with the role {' or '.join(needed)}"
-        raise HttpError(403, "FORBIDDEN", why)
+        raise HttpError("FORBIDDEN", why)
+    if not within.may_ask(who, operation):
+        raise within.refused(f"{operation.name} concerns all queues")
     await keyring.note_use(who)
     return who
 
 
-def identify(master: Master, keyring: Keyring, request: Request) -> Identity:
-    """Who sends this. Raises 401 where that cannot be told."""
+def identify(master: Master, request: Request) -> Identity:
+    """Who sends this: by the key shown, by a session, or by a proxy that knows them. Raises 401 where that cannot be
+    told."""
     shown = request.headers.get(b"authorization")
     if shown is None:
-        return _known(sessions.named(master.proxies, request) or sessions.find(keyring, request.headers))
+        return _known(sessions.named(master.proxies, request) or sessions.find(master.keyring, request.headers))
     scheme, _, key = shown.decode("latin-1").partition(" ")
-    return _known(keyring.find(key.strip()) if scheme.lower() == "bearer" else None)
+    return _known(master.keyring.find(key.strip()) if scheme.lower() == "bearer" else None)
 
 
 def _known(who: Identity | None) -> Identity:
     if who is None:
         why = "this master asks for a key: Authorization: Bearer jq_… There is none, or it is not good any more"
-        raise HttpError(401, "UNAUTHORIZED", why, more=((b"www-authenticate", b'Bearer realm="jq"'),))
+        raise HttpError("UNAUTHORIZED", why, more=((b"www-authenticate", b'Bearer realm="jq"'),))
     return who
 
 
@@ -98,13 +94,9 @@ async def session(master: Master, request: Request) -> Reply:
     @role anybody
     @http GET /session
     """
-    keyring = master.keyring
-    if keyring is None or not keyring.is_required:
-        return Reply(200, await _told(master, ANYBODY, asks=False))
-    identity = identify(master, keyring, request)
-    if b"authorization" in request.headers or sessions.find(keyring, request.headers) != identity:
-        return Reply(200, await _told(master, identity, asks=True))
-    return await _logged_in(master, keyring, identity, request)
+    who = identify(master, request) if master.keyring.is_required else ANYBODY
+    by_key = b"authorization" in request.headers
+    return _session(master, request, who, renews=not by_key and sessions.find(master.keyring, request.headers) is who)
 
 
 @own
@@ -118,9 +110,9 @@ async def log_in(master: Master, request: Request) -> Reply:
     @http POST /session
     """
     shown = unpacked(members(request.body).get("key", b""))
-    if master.keyring is None or not isinstance(shown, str):
-        raise invalid("key", "expected a key, where keys are asked for")
-    return await _logged_in(master, master.keyring, _known(master.keyring.find(shown)), request)
+    if not isinstance(shown, str):
+        raise invalid("key", "expected a key")
+    return _session(master, request, _known(master.keyring.find(shown)), renews=True)
 
 
 @own
@@ -132,26 +124,21 @@ async def log_out(master: Master, request: Request) -> Reply:
     @role anybody
     @http DELETE /session
     """
-    return Reply(204, headers=[sessions.set_cookie(None, "", request, master.proxies)])
+    return Reply(204, headers=[sessions.set_cookie(master.keyring, None, request, master.proxies)])
 
 
-async def _logged_in(master: Master, keyring: Keyring, identity: Identity, request: Request) -> Reply:
-    seal = keyring.seal_of(identity.key_id)
-    cookie = sessions.set_cookie(seal, identity.key_id, request, master.proxies)
-    return Reply(200, await _told(master, identity, asks=True, has_session=True), headers=[cookie])
-
-
-async def _told(master: Master, identity: Identity, *, asks: bool, has_session: bool = False) -> bytes:
-    rights = {right for role in identity.roles for right in ROLES_OF[role]}
+def _session(master: Master, request: Request, who: Identity, *, renews: bool) -> Reply:
+    """The document, and with it the cookie of who has one from now on."""
     document = {
-        "name": identity.name, "roles": [role for role in ROLES if role in rights],
-        "queues": None if identity.queues is None else list(identity.queues),
+        "name": who.name, "roles": [role for role in ROLES if role in rights_of(who.roles)],
+        "queues": None if who.queues is None else list(who.queues),
         "refused": [
             route.path
             for operation in operations().values()
             for route in operation.routes
-            if route.method == "GET" and not (operation.is_for(identity.roles) and within.may_ask(identity, operation))
+            if route.method == "GET" and not (operation.is_for(who.roles) and within.may_ask(who, operation))
         ],
-        "asks": asks, "session": has_session, "master": master.about(),
+        "asks": master.keyring.is_required, "session": renews, "master": master.about(),
     }  # fmt: skip
-    return packform.pack(document)
+    cookies = [sessions.set_cookie(master.keyring, who, request, master.proxies)] if renews else []
+    return Reply(200, packform.pack(document), headers=cookies)

@@ -75,14 +75,14 @@ async def poll_job(master: Master, request: Request) -> Reply:
     """
     timeout_s = seconds(request.query.get("timeout", 5), "timeout", MOST_WAIT_S)
     job_id = request.params["id"].encode()
-    await within.check(master.engine, request.who, contract_of("watch"), [job_id])
-    state = await unless(master.draining.wait(), master.ended.wait(job_id, timeout_s))
+    await within.check(master.engine, request.who, contract_of("watch"), {"ids": [job_id]})
+    state = await unless(master.ended.wait(job_id, timeout_s), master.draining.wait())
     refuse_draining(master)
     if state is None:
         raise no_such_job(request.params["id"])
     if state in ENDED:
         return await job.handler(master, request)
-    raise HttpError(408, "TIMEOUT", f"the job has not ended within {timeout_s:g} s; it is {state}")
+    raise HttpError("TIMEOUT", f"the job has not ended within {timeout_s:g} s; it is {state}")
 
 
 @own

@@ -188,7 +188,7 @@ def _result(reply: list[bytes]) -> bytes:
     state, *result = reply
     if not result:
         why = "keeps no result" if state == b"done" else "has no result"
-        raise HttpError(409, "CONFLICT", f"the job is {state.decode()} and {why}")
+        raise HttpError("CONFLICT", f"the job is {state.decode()} and {why}")
     return result[0]
 
 
@@ -199,4 +199,4 @@ _OWN: Mapping[str, Callable[[list[Any]], dict[str, Any]]] = {
 
 def no_such_job(job_id: str) -> HttpError:
     """404 for a job."""
-    return HttpError(404, "NOTFOUND", f"no such job: {printable(job_id)}")
+    return HttpError("NOTFOUND", f"no such job: {printable(job_id)}")
