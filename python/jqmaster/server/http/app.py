@@ -18,9 +18,9 @@ from typing import Any, TypeVar
 from jqmaster.engine import packform
 from jqmaster.engine.packform import MSGPACK
 from jqmaster.errors import JQError
-from jqmaster.server import jsonform, logs, origin
+from jqmaster.server import jsonform, logs
 from jqmaster.server.http import routes, ui
-from jqmaster.server.http.access import admit
+from jqmaster.server.http.access import admit, check_origin
 from jqmaster.server.http.translate import no_such_job
 from jqmaster.server.http_error import HttpError, from_engine
 from jqmaster.server.keyring import ANYBODY
@@ -145,7 +145,7 @@ class _Exchange:
         app, master, route, request, scope = self._app, self._master, self._route, self._request, self._scope
         method, path = scope["method"], scope["path"]
         reads = route.reads if route is not None else method in ("GET", "HEAD", "OPTIONS")
-        origin.check(request.headers, app.hosts, reads=reads)
+        check_origin(request.headers, app.hosts, reads=reads)
         if route is None and method in ("GET", "HEAD") and ui.is_page(path):
             await app.pages(scope, self._receive, self._send)
             return None

@@ -1,18 +1,21 @@
 """How a request runs an operation, whichever way it came: for who may ask for the queues that it names, together with
-others where that is cheaper, and with what follows from it here. And `POST /call/<operation>`, which does only that."""
+others where that is cheaper, and with what follows from it here. `POST /call/<operation>`, which does only that. And
+how requests are declared that are more than one call of a script, or none."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Mapping, Sequence
-from typing import Any
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgpack
 
 from jqmaster.engine import packform
 from jqmaster.engine.waiting import NOTHING
 from jqmaster.errors import JQError
+from jqmaster.manifest import heads
 from jqmaster.manifest.contract import Operation
 from jqmaster.manifest.manifest import operations
 from jqmaster.server.http import within
@@ -21,6 +24,7 @@ from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request, seconds
 from jqmaster.server.reader import check, map_of, map_with, members
 
+Handler = Callable[[Master, Request], Awaitable[Reply]]
 MOST_WAIT_S = 300
 _NOTED = frozenset(
     name for name, operation in operations().items() if any(one.type == "actor" for one in operation.arguments)
@@ -160,3 +164,16 @@ def _arguments(body: bytes) -> list[bytes]:
         if not isinstance(argument, bytes):
             raise invalid(f"[{index}]", "expected text or binary data, an argument of the script")
     return arguments
+
+
+class Own(NamedTuple):
+    """A request of the server's own, and who answers it."""
+
+    operation: Operation
+    handler: Handler
+
+
+def own(handler: Handler) -> Own:
+    """Have a handler answer what its docstring says, in the words of a script's head; it is called as it is."""
+    head = f"{inspect.getdoc(handler)}\n@argv nothing\n@flags read"
+    return Own(heads.read(handler.__name__, head), handler)

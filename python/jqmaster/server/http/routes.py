@@ -9,9 +9,8 @@ from urllib.parse import unquote_to_bytes
 from jqmaster.manifest import contract
 from jqmaster.manifest.contract import Operation
 from jqmaster.manifest.manifest import operations
-from jqmaster.server.http import access, handlers, metrics
-from jqmaster.server.http.calls import Call
-from jqmaster.server.http.own import Handler
+from jqmaster.server.http import handlers, metrics
+from jqmaster.server.http.calls import Call, Handler
 from jqmaster.server.http.translate import Translation
 from jqmaster.server.http_error import HttpError, invalid
 
@@ -19,7 +18,7 @@ from jqmaster.server.http_error import HttpError, invalid
 _WRITING = ("result", "poll_job")
 
 OWN = (
-    access.session, access.log_in, access.log_out, access.create_key, handlers.enqueue_one, handlers.job,
+    handlers.session, handlers.log_in, handlers.log_out, handlers.create_key, handlers.enqueue_one, handlers.job,
     handlers.poll_job, handlers.alive, handlers.health, handlers.openapi, handlers.worker_openapi, metrics.metrics,
 )  # fmt: skip
 """Requests that are more than one call of a script, or none."""
