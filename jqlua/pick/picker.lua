@@ -193,7 +193,8 @@ end
 
 --- Gives out the jobs of a plan, or those that its request got before. Must not raise: writes have begun.
 ---@param source table kind of request; choose(plan, entries) finds the best place of one of the wish's rounds, or of
---- all its entries, and whether the search was cut short; wanted(plan): the queues for which a sleeper is woken
+--- all its entries, and whether the search was cut short; wanted(plan): the queues for which a sleeper is woken, and
+--- the names that it refuses
 ---@return number? ms for how long its worker sleeps, if it was put to sleep
 function M.give(plan, source)
   local state, reply, wish, is_quiet = meta.state, plan.reply, plan.wish, plan.is_quiet
@@ -235,7 +236,7 @@ function M.give(plan, source)
   if wakes then
     sleepers.go_on(wait.on, is_ready)
   elseif wait and plan.count == 0 and next_ms ~= 0 and not is_quiet then
-    return sleepers.sleep(wish.worker, wait.on, wait.ms, source.wanted(plan), wish.without)
+    return sleepers.sleep(wish.worker, wait.on, wait.ms, source.wanted(plan))
   end
 end
 
@@ -245,7 +246,7 @@ local PICK = {
     return chooser.best(entries, plan.wish.without)
   end,
   wanted = function(plan)
-    return plan.wish.wanted
+    return plan.wish.wanted, plan.wish.without
   end,
 }
 
