@@ -1,10 +1,10 @@
 -- The log of the statistics: one string that calls append to. The call that finds it long folds it into buckets (module
 -- statistics.buckets), so that the common call pays for one command.
 --
--- An item of the log is: Unix seconds, queue, name (empty if it is the queue's), kind, and two numbers. With kind 1
--- (enqueued) the first is a count; with others they are the ms that the job waited for its first start, and that an
--- attempt ran that is done, or NONE. 0 and two empty texts in front stand for what the item before has there. Items are
--- made with struct, and are MessagePack all the same: of the ways to write and to read them, these are the cheapest.
+-- An item is three values: kind, and two numbers. With kind 1 (enqueued) the first is a count; with others they are the
+-- ms that the job waited for its first start, and that an attempt ran that is done, or NONE. The head in front of items
+-- says what they are of, with kind 0: the minute since 1970, and queue, 0 byte, name (empty if it is the queue's). All
+-- are made with struct, and are MessagePack: of the ways to write and to read them, these are the cheapest.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local jobs = require "jqlua.job.jobs"
@@ -12,20 +12,19 @@ local states = require "jqlua.job.states"
 
 local M = {}
 
-local ITEM = ">I5I2c0I2c0BI5I5"
-local SAME = ">c3BI5I5"
-local LIKE_BEFORE = "\0\160\160"
-M.VALUES = 6 -- of an item
--- MessagePack's first bytes of numbers in 4 and 2 bytes, and of texts.
+local HEAD = ">BI5I3c0"
+local ITEM = ">BI5I5"
+-- MessagePack's first bytes of numbers in 4 bytes, and of texts.
 local NUMBER = 206 * 4294967296
-local TEXT = 217 * 256
+local TEXT = 218 * 65536
 M.NONE = 4294967295
 local MOST = 4294967294
 
 -- A longer log is folded. That takes few ms, even if each entry is of another queue.
 M.FULL = 8192
 
-local ENQUEUED = 1
+M.HEAD = 0
+M.ENQUEUED = 1
 local DONE = 2
 local FAILED = 3
 local LAPSED = 4
@@ -35,25 +34,31 @@ local RELEASED = 7
 local MOVED = 8
 local SKIPPED = 9
 
--- [1]: what this call has not written yet: queue and name of the last item, how many jobs of these were enqueued since,
--- whether it is yet to be said which they are, item, item, ...
+-- [1]: what this call has not written yet: queue and name of the last head, how many jobs of these were enqueued since,
+-- head, item, ...
 M.gathered = KEPT
 
-local function add(list, kind, first, second)
-  if list[4] then
-    local now, queue, name = meta.state[meta.NOW_MS], list[1], list[2]
-    name = name == queue and "" or name
-    list[#list + 1] = struct.pack(ITEM, NUMBER + (now - now % 1000) / 1000, TEXT + #queue, queue, TEXT + #name, name,
-      kind, NUMBER + first, NUMBER + second)
-    list[4] = false
-  else
-    list[#list + 1] = struct.pack(SAME, LIKE_BEFORE, kind, NUMBER + first, NUMBER + second)
+-- The last head that was made, behind what it is of.
+local made = { "", "", 0, "" }
+
+local function head_of(queue, name)
+  local now = meta.state[meta.NOW_MS]
+  local minute = (now - now % 60000) / 60000
+  if minute ~= made[3] or name ~= made[2] or queue ~= made[1] then
+    local pair = queue .. "\0" .. (name == queue and "" or name)
+    made[1], made[2], made[3] = queue, name, minute
+    made[4] = struct.pack(HEAD, M.HEAD, NUMBER + minute, TEXT + #pair, pair)
   end
+  return made[4]
+end
+
+local function add(list, kind, first, second)
+  list[#list + 1] = struct.pack(ITEM, kind, NUMBER + first, NUMBER + second)
 end
 
 local function add_enqueued(list)
   if list[3] > 0 then
-    add(list, ENQUEUED, list[3], M.NONE)
+    add(list, M.ENQUEUED, list[3], M.NONE)
     list[3] = 0
   end
 end
@@ -62,11 +67,12 @@ end
 local function list_for(job)
   local list, queue, name = M.gathered[1], job[jobs.QUEUE], job[jobs.NAME]
   if not list then
-    list = { queue, name, 0, true, nil }
+    list = { queue, name, 0, head_of(queue, name), nil }
     M.gathered[1] = list
   elseif list[1] ~= queue or list[2] ~= name then
     add_enqueued(list)
-    list[1], list[2], list[4] = queue, name, true
+    list[1], list[2] = queue, name
+    list[#list + 1] = head_of(queue, name)
   end
   return list
 end
@@ -123,7 +129,7 @@ function M.write()
   local list = M.gathered[1]
   M.gathered[1] = nil
   add_enqueued(list)
-  return redis.call("APPEND", keys.LOG, list[6] and table.concat(list, "", 5) or list[5]) > M.FULL
+  return redis.call("APPEND", keys.LOG, table.concat(list, "", 4)) > M.FULL
 end
 
 return M
