@@ -56,7 +56,9 @@ function M.start(job, holder, is_held)
   end
   job[jobs.ATTEMPT], job[jobs.STARTED_MS] = job[jobs.ATTEMPT] + 1, now
   job[jobs.RANDOM], job[jobs.WORKER] = meta.random(), holder
-  jobs.set(job, jobs.STARTED)
+  if job[jobs.FLAGS] % (2 * jobs.STARTED) < jobs.STARTED then
+    job[jobs.FLAGS] = job[jobs.FLAGS] + jobs.STARTED
+  end
   transition.move(job, states.RUNNING, now + M.renewable_ms(job), true)
   if is_held then
     jobs.set(job, jobs.HELD)
