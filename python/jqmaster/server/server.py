@@ -42,7 +42,7 @@ log = logging.getLogger("jqmaster.server")
 
 DEFAULT_PORT = 8400
 
-EXIT_OK, EXIT_FAILED, EXIT_REDIS, EXIT_LISTEN = 0, 1, 4, 1  # as docs/cli.md has them
+EXIT_OK, EXIT_FAILED, EXIT_REDIS = 0, 1, 4  # as docs/cli.md has them
 
 
 class StartError(Exception):
@@ -101,7 +101,8 @@ class ServeOptions:
 
 
 class Server:
-    """One master. `start`, then `stop`; `url` and `redis_url` are known in between."""
+    """One master. `start`, then `stop`; `url` and `redis_url` are known in between, and `http` ends by itself only
+    where it fails. `embedded`: an own Redis, if there is one, to be closed alone by who exits at once."""
 
     def __init__(self, options: ServeOptions) -> None:
         self.options = options
@@ -111,8 +112,8 @@ class Server:
         self.app: App
         self.dispatches: list[Dispatch]  # one for each partition
         self.webhooks: Webhooks
-        self._embedded = contextlib.ExitStack()  # an own Redis, if there is one
-        self._http: asyncio.Task[None]
+        self.http: asyncio.Task[None]
+        self.embedded = contextlib.ExitStack()
         self._parts = contextlib.AsyncExitStack()  # what was started, and how each is stopped
         self._stop_by = 0.0
 
@@ -133,14 +134,6 @@ class Server:
 
     def _left_s(self, least_s: float, share: float = 1.0) -> float:
         return max(least_s, (self._stop_by - asyncio.get_running_loop().time()) * share)
-
-    def abandon(self) -> None:
-        """For an exit at once: only sees to it that an own Redis does not stay behind."""
-        self._embedded.close()
-
-    async def failed(self) -> None:
-        """Return when the HTTP server has ended without being told to."""
-        await asyncio.wait((self._http,))
 
     async def __aenter__(self) -> Server:
         await self.start()
@@ -176,8 +169,7 @@ class Server:
         ]
         self.webhooks = Webhooks(engine, waiting, master=name, egress=egress, meters=meters)
         self.master = Master(
-            engine, waiting, ended,
-            keyring=keyring, proxies=options.trusted_proxies, meters=meters,
+            engine, waiting, ended, keyring, proxies=options.trusted_proxies, meters=meters,
             redis=without_password(self.redis_url), environment=options.environment, color=options.environment_color,
         )  # fmt: skip
         self.master.enqueuing = here.enqueuing()
@@ -199,9 +191,9 @@ class Server:
     async def _own_redis(self) -> str:
         """Start one; its URL."""
         own = embedded_redis(self.options.data_dir, max_memory=self.options.max_memory)
-        self._parts.push_async_callback(asyncio.to_thread, self._embedded.close)
+        self._parts.push_async_callback(asyncio.to_thread, self.embedded.close)
         try:
-            return await asyncio.to_thread(self._embedded.enter_context, own)
+            return await asyncio.to_thread(self.embedded.enter_context, own)
         except EmbeddedRedisError as error:
             raise StartError(str(error), EXIT_REDIS) from None
 
@@ -233,7 +225,7 @@ class Server:
             listening.listen(http1.BACKLOG)
         except OSError as error:
             where = f"{options.host}:{options.port}"
-            raise StartError(f"cannot listen on {where}: {error.strerror or error}", EXIT_LISTEN) from None
+            raise StartError(f"cannot listen on {where}: {error.strerror or error}") from None
         if files := options.tls_files():
             try:
                 ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(*files)
@@ -247,7 +239,7 @@ class Server:
         app = self.app = App(self.master, hosts=self.options.hosts(), root_path=self.options.root_path.rstrip("/"))
         shutdown = asyncio.Event()
         serving = hypercorn.asyncio.serve(app, config, shutdown_trigger=shutdown.wait)  # type: ignore[arg-type]
-        http = self._http = asyncio.create_task(serving, name="http server")
+        http = self.http = asyncio.create_task(serving, name="http server")
 
         async def stop() -> None:
             shutdown.set()
@@ -278,7 +270,7 @@ async def _run(options: ServeOptions) -> int:
 
     def on_signal(number: int) -> None:
         if stopping.is_set():
-            server.abandon()
+            server.embedded.close()
             os._exit(128 + number)
         logs.say(log, "stopping; a second signal ends it at once")
         stopping.set()
@@ -293,10 +285,8 @@ async def _run(options: ServeOptions) -> int:
     own = " (own)" if options.redis_url is None else ""
     logs.say(log, f"JQ master {__version__} listens on {server.url}")
     logs.say(log, f"Redis {without_password(server.redis_url)}{own}, namespace {options.namespace}")
-    waits = [asyncio.ensure_future(stopping.wait()), asyncio.ensure_future(server.failed())]
-    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-    for wait in waits:
-        wait.cancel()
+    told = asyncio.create_task(stopping.wait())
+    await asyncio.wait((told, server.http), return_when=asyncio.FIRST_COMPLETED)
     await server.stop()
     if not stopping.is_set():
         logs.say(log, "the HTTP server ended by itself", is_error=True)
