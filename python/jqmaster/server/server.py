@@ -90,10 +90,6 @@ class ServeOptions:
             return None
         return frozenset(name.lower() for name in self.allowed_hosts)
 
-    def tls_files(self) -> tuple[str, str] | None:
-        """The certificate's and its key's."""
-        return None if self.tls_cert is None else (str(self.tls_cert), str(self.tls_key or self.tls_cert))
-
     def egress(self) -> Egress:
         """Where it may push. Who can register a worker chooses where: so nowhere, until it is said, when others
         than this machine can."""
@@ -226,17 +222,18 @@ class Server:
         except OSError as error:
             where = f"{options.host}:{options.port}"
             raise StartError(f"cannot listen on {where}: {error.strerror or error}") from None
-        if files := options.tls_files():
+        if options.tls_cert:
             try:
-                ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(*files)
+                ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(options.tls_cert, options.tls_key)
             except (OSError, ssl.SSLError) as error:
-                named = " and ".join(dict.fromkeys(files))
-                raise StartError(f"no certificate with its key in {named}: {error.strerror or error}") from None
+                files = " and ".join(str(file) for file in (options.tls_cert, options.tls_key) if file)
+                raise StartError(f"no certificate with its key in {files}: {error.strerror or error}") from None
         return listening
 
     def _serve_http(self, listening: socket.socket) -> None:
-        config = http1.config(listening.detach(), self.options.tls_files())
-        app = self.app = App(self.master, hosts=self.options.hosts(), root_path=self.options.root_path.rstrip("/"))
+        options = self.options
+        config = http1.config(listening.detach(), options.tls_cert, options.tls_key)
+        app = self.app = App(self.master, hosts=options.hosts(), root_path=options.root_path.rstrip("/"))
         shutdown = asyncio.Event()
         serving = hypercorn.asyncio.serve(app, config, shutdown_trigger=shutdown.wait)  # type: ignore[arg-type]
         http = self.http = asyncio.create_task(serving, name="http server")
