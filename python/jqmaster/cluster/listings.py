@@ -96,7 +96,7 @@ LISTINGS: Mapping[str, Listing] = {
     # What the oldest job of a queue waits for is told by its partition.
     "queues": Listing(
         ["name"], "names",
-        {"paused": any, "workers": max, "channels": max, "empties_ms": max, "recent": _recent},
+        {"paused": any, "workers": max, "channels": max, "empties_ms": max, "recent": _recent, "today": _recent},
         lambda queue: queue.get("oldest_ready_ms") or math.inf,
     ),
     "constraints": Listing(

@@ -86,8 +86,8 @@ class Partitions(Engine):
         except Vanished:  # it names its namespace
             raise
         except Unavailable as problem:
-            text = f"partition {number}, {self.namespaces[number]}: {problem.message}"
-            raise Unavailable(text, problem.cause) from problem
+            place = f"partition {number}, {self.namespaces[number]}"
+            raise Unavailable(problem.message, problem.cause, place) from problem
 
     async def everywhere(
         self, call: Call, *, lacking: bool = False, but: int | None = None, changes: bool = False

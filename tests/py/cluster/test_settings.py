@@ -10,6 +10,7 @@ from jqmaster.cluster.cluster import Cluster
 from jqmaster.cluster.names import home_of
 from jqmaster.engine.calling import pack
 from jqmaster.errors import Invalid, NotFound, Unavailable
+from jqmaster.server.http_error import from_engine
 from parts import audit_all
 from test_jobs import NIL, add, places
 
@@ -54,8 +55,9 @@ async def test_a_partition_that_does_not_answer_is_named_and_the_call_may_be_rep
 
     with monkeypatch.context() as away:
         away.setattr(jq.engines[2], "raw", lost)
-        with pytest.raises(Unavailable, match=r"partition 2, {.*:2~.*did not answer"):
+        with pytest.raises(Unavailable, match=r"partition 2, {.*:2~.*did not answer") as caught:
             await jq.config(set={"retry_base": 9})
+    assert from_engine(caught.value, None).message.startswith("partition 2, {")
     assert await jq.differences() == ["setting retry_base is not in partition 2 what it is in partition 0"]
     await jq.config(set={"retry_base": 9})
     assert await jq.differences() == []
