@@ -272,7 +272,7 @@ function M.check_worker(id)
   end
   worker = workers.find(id)
   if worker and workers.is_gone(worker) and meta.state[meta.NOW_MS] - worker.t < DEAD_MS then
-    local lost = worker.d and #(worker.x or {}) or #workers.running(worker)
+    local lost = worker.d and #(worker.x or {}) or #workers.running(id)
     if lost > 0 then
       alerts.add("worker_died", lost, { worker = id, since_ms = worker.t },
         "Worker %s died, or lost its network, with %s", alerts.name(worker.n), alerts.count(lost, "job"))

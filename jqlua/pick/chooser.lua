@@ -4,10 +4,12 @@
 -- the best of all; otherwise the entry is moved to where it belongs and the next is checked. Each check repairs one
 -- entry, so the work is paid for by the jobs that left since. Queues that are not picked by pattern never repair
 -- anything.
+local batch = require "jqlua.base.batch"
 local budget = require "jqlua.job.budget"
 local jobs = require "jqlua.job.jobs"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
+local patterns = require "jqlua.pick.patterns"
 local places = require "jqlua.pick.places"
 local queues = require "jqlua.queue.queues"
 local rank = require "jqlua.base.rank"
@@ -48,6 +50,9 @@ end
 
 --- The best place of a pattern's queues.
 local function of_pattern(pattern, without, looks)
+  if pattern ~= "*" and not patterns.build(pattern) then
+    return nil, true
+  end
   local best, kept = nil, 0 -- kept: entries in front that stay
   while budget.is_left() do
     local entries = call("ZRANGE", keys.HEADS .. pattern, kept, kept + 1, "WITHSCORES")
@@ -96,6 +101,9 @@ end
 ---@return boolean? is_more if the search was cut short
 function M.best(entries, without)
   local looks = { left = MOST_LOOKS }
+  if without then
+    batch.flush() -- what was given before must be seen
+  end
   while budget.pay(#entries * budget.LOOK) do
     local best
     for _, entry in ipairs(entries) do
@@ -117,16 +125,6 @@ function M.best(entries, without)
     end
   end
   return nil, true
-end
-
---- Like best; of a queue that has to be compared with no other, the place of all that it has, without a look at it.
-function M.next(entries, without)
-  local only = not without and not entries[2] and entries[1].name
-  local queue = only and queues.load(only)
-  if queue and queue[queues.PAUSED] == 0 and queues.is_plain(queue) then
-    return { queue = queue }
-  end
-  return M.best(entries, without)
 end
 
 return M

@@ -194,12 +194,15 @@ end
 --- Whether the best place of a queue can be found without flushing the call's writes.
 ---@return boolean
 function M.sees_all(queue)
-  if batch.adds[queues.key(queue, states.QUEUED)] then
-    return false
-  end
-  return queues.is_plain(queue) or queue[queues.VERSION] >= meta.state[meta.ADDED]
-    and not queues.has(queue, queues.UNSORTED) and not batch.adds[queues.key(queue, states.IN_LANE)]
-    and not batch.removals[queues.key(queue, states.QUEUED)]
+  local key = queues.key(queue, states.QUEUED)
+  return not batch.adds[key] and not batch.removals[key] and queue[queues.VERSION] >= meta.state[meta.ADDED]
+    and not queues.has(queue, queues.UNSORTED)
+end
+
+--- The place of all that a queue has, without a look at it: for one that is compared with no other.
+---@return table? place nil if its jobs wait in more than its plain set
+function M.whole(queue)
+  return queue[queues.PAUSED] == 0 and queues.is_plain(queue) and { queue = queue } or nil
 end
 
 ---@return table? place
@@ -329,7 +332,7 @@ local function take_from_lane(place, most)
   if popped[3] or not place.argument then
     raws = read(popped)
   end
-  local taken, ids = { place.job }, { place.id }
+  local taken, ids = { place.id, place.priority }, { place.id }
   take_units(queue, place.job, place.units)
   for i = 3, #popped, 2 do
     local job = jobs.from_record(popped[i], raws[i])
@@ -338,7 +341,7 @@ local function take_from_lane(place, most)
       break
     end
     take_units(queue, job, units)
-    taken[#taken + 1], ids[#ids + 1] = job, popped[i]
+    taken[i], taken[i + 1], ids[#ids + 1] = popped[i], popped[i + 1], popped[i]
   end
   lanes.heads[place.lane] = nil
   call("ZREM", key, unpack(ids))
@@ -349,14 +352,13 @@ local function take_from_lane(place, most)
   if place.group ~= "" then
     parking.send_more(queue)
   end
-  return popped, raws, taken
+  return taken, raws
 end
 
 --- Takes a place's first job from where it waits, and those behind it that come before all others.
 ---@param most number
 ---@return string[] popped ids and scores
 ---@return (string|false)[] raws record and argument of each
----@return table[]? taken the jobs, of a lane; those behind them in popped stay
 function M.take(place, most)
   if place.lane then
     return take_from_lane(place, most)

@@ -26,7 +26,6 @@ from jqmaster.engine.scripts import (
     FORMS,
     Form,
     check_namespace,
-    has_functions,
     install,
     is_missing_function,
     load_library,
@@ -108,19 +107,10 @@ class Engine(Operations):
         """What is set otherwise in some partitions than in the first: nothing, where there is one namespace."""
         return []
 
-    async def form_in_use(self) -> Literal["functions", "scripts"]:
-        """How the operations are called that have both forms. Asks the server if that is not known yet."""
-        if self._library is None:
-            return "scripts"
-        if self._endpoint.has_functions is None:
-            try:
-                async with plainly.within(self._timeout_s):
-                    self._endpoint.has_functions = await has_functions(self.redis, self._library)
-            except TimeoutError as problem:
-                raise self._late(problem) from problem
-            except redis.exceptions.RedisError as problem:
-                raise from_redis(problem) from problem
-        return "functions" if self._endpoint.has_functions else "scripts"
+    @property
+    def form_in_use(self) -> Literal["functions", "scripts"]:
+        """How the operations are called that have both forms, as far as is known."""
+        return "functions" if self._functions and self._endpoint.has_functions else "scripts"
 
     async def raw(self, operation: str, *arguments: Argument) -> Any:
         if self.observe is None:
@@ -165,7 +155,7 @@ class Engine(Operations):
 
     def _command(self, script: str, arguments: Sequence[Argument]) -> tuple[Argument, ...]:
         """By the function's name or by the script's sha."""
-        if self._endpoint.has_functions is not False and (function := self._functions.get(script)):
+        if self._endpoint.has_functions and (function := self._functions.get(script)):
             return ("FCALL", function, 2, self.namespace, self._meta, *arguments)
         return ("EVALSHA", self.scripts[script].sha, 2, self.namespace, self._meta, *arguments)
 

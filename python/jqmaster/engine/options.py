@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple, TypedDict, TypeVar
 
@@ -154,48 +154,20 @@ def meant(name: str, known: Iterable[str]) -> str:
 
 def check(options: JobOptions, of: str = "") -> JobOptions:
     """`options` as they were given, which type checkers need not have seen. Raises TypeError for a name that is
-    none, and for a value of another kind, ValueError for a datetime without time zone; `of` whom they are. Ranges the
-    engine checks."""
+    none, and for what is no duration or list, ValueError for a datetime without time zone; `of` whom they are. All
+    else the engine checks."""
     try:
-        _check_values(known(options, JobOptions))
+        _sent(known(options, JobOptions))
     except (TypeError, ValueError) as error:
         raise type(error)(f"{of}: {error}" if of else str(error)) from None
     return options
 
 
-_KINDS: Mapping[str, tuple[Any, str]] = {
-    "seconds": (int | float | timedelta, "seconds or a timedelta"),
-    "moment": (int | float | datetime, "a datetime with a time zone, or Unix seconds"),
-    "integer": (int, "an integer"),
-    "number": (int | float, "a number"),
-    "flag": (bool, "true or false"),
-    "map": (Mapping, "a map of texts"),
-    "unique": (str | bool | Callable, "text, True or a function"),
-}
-
-
-def _check_values(options: Mapping[str, Any]) -> None:
-    for name, value in options.items():
-        if value is None or name not in _FIELDS:
-            continue
-        kind = name if name == "unique" else _FIELDS[name].of.name or _FIELDS[name].of.kind
-        type_, what = _KINDS.get(kind, (str, "text"))
-        if kind == "list":
-            several(value, name)
-        elif not isinstance(value, type_) or (isinstance(value, bool) and kind not in ("flag", "unique")):
-            raise TypeError(f"{name}: expected {what}, got {value!r}")
-        elif kind == "moment":
-            unix(value, name)
-
-
-def several(value: Any, name: str) -> Iterable[Any]:
-    """A list of texts, or of what stands for jobs. Raises TypeError for one alone: text is a list of letters, too."""
+def several(value: Any, name: str) -> list[Any]:
+    """A list. Raises TypeError for one alone: text is a list of letters, too."""
     if isinstance(value, str | bytes | Reference | Mapping) or not isinstance(value, Iterable):
         raise TypeError(f"{name}: expected a list, such as [{value!r}], got {value!r}")
-    for one in value if isinstance(value, Collection) else ():
-        if not isinstance(one, str | Reference | int) or (isinstance(one, int) and name != "depends"):
-            raise TypeError(f"{name}: expected a list of texts, got {one!r} in it")
-    return value
+    return list(value)
 
 
 def spec_of(name: str, options: JobOptions) -> dict[str, Any]:
@@ -205,15 +177,16 @@ def spec_of(name: str, options: JobOptions) -> dict[str, Any]:
 
 def changes_of(changes: Changes, dumps: Callable[[Any], bytes]) -> tuple[dict[str, Any], bytes]:
     """The spec of a change, but for the id, and the argument, which is empty where it stays."""
-    _check_values(known(changes, Changes))
-    spec = _sent(changes)
+    spec = _sent(known(changes, Changes))
     spec.pop("argument", None)
     return spec, dumps(changes["argument"]) if "argument" in changes else b""
 
 
 def _sent(options: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        key: _SENT_AS[key](value) if key in _SENT_AS else value for key, value in options.items() if value is not None
+        name: _SENT_AS[name](value, name) if name in _SENT_AS else value
+        for name, value in options.items()
+        if value is not None
     }
 
 
@@ -236,10 +209,9 @@ def unix(moment: datetime | float, name: str = "") -> float:
     return moment.timestamp()
 
 
-_SENDING: Mapping[str, Callable[[Any], Any]] = {"seconds": seconds, "moment": unix, "list": list, "map": dict}
-_FIELDS = {field.name: field for field in FIELDS}
+_SENDING: Mapping[str, Callable[[Any, str], Any]] = {"seconds": seconds, "moment": unix, "list": several}
 _SENT_AS = {
-    field.name: _SENDING[sent] for field in FIELDS for sent in [field.of.name or field.of.kind] if sent in _SENDING
+    field.name: _SENDING[kind] for field in FIELDS for kind in [field.of.name or field.of.kind] if kind in _SENDING
 }
 
 
