@@ -192,7 +192,10 @@ class Engine(Operations):
         elif self._recreates:
             log.error("namespace %s has vanished from this Redis: setting it up again, empty", self.namespace)
         else:
-            vanished = Vanished(self.namespace)
+            vanished = Vanished(
+                f"namespace {self.namespace} was here and has vanished: Redis was emptied, or is another one. "
+                "Bring its data back; or `jqmaster load` sets it up anew, as --recreate does by itself"
+            )
             if not self._is_missed:
                 self._is_missed = True
                 log.error("%s", vanished.message)
