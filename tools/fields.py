@@ -19,6 +19,7 @@ from jqmaster.manifest.types import type_of
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = "python/jqmaster/ui/static/fields.js"
+OPTIONS = "python/jqmaster/engine/joboptions.py"
 
 QUEUE = {"$ref": "#/components/schemas/QueueOfJob"}
 TAGS, DEPENDS = (next(field for field in FIELDS if field.name == name) for name in ("tags", "depends"))
@@ -161,7 +162,6 @@ PARTS: tuple[tuple[str, str, Callable[[], str]], ...] = (
     ("openapi/worker.yaml", "told", lambda: as_yaml(told_worker())),
     ("jqlua/job/jobspec.lua", "fields", code.lua_fields),
     ("jqlua/job/jobs.lua", "told", code.lua_told),
-    ("python/jqmaster/engine/options.py", "options", code.options),
     ("python/jqmaster/engine/replies.py", "told", code.members_of_job),
 )
 
@@ -177,7 +177,7 @@ def replaced(text: str, name: str, made: str) -> str:
 
 def files() -> Iterable[tuple[Path, str]]:
     """What should be in each file."""
-    texts: dict[str, str] = {LIST: ui_list()}
+    texts: dict[str, str] = {LIST: ui_list(), OPTIONS: code.options()}
     for path, name, make in PARTS:
         texts[path] = replaced(texts.get(path) or (ROOT / path).read_text(), name, make())
     return [(ROOT / path, text) for path, text in texts.items()]
