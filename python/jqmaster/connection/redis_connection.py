@@ -3,7 +3,6 @@ redis-py's asynchronous client wants of one."""
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Iterable
 from typing import Any
@@ -25,10 +24,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from jqmaster.connection import plainly
 from jqmaster.connection.stream import Stream, opened
 
-REPLY_S = 1.0  # nothing heard for longer: the connection is probed
-GRACE_S = 0.2  # for a reply that came before the probe's, and has not been read
-_SLOWEST_BYTES_PER_S = 100_000  # a command that is sent so slowly is still under way
-_LARGE = 32_768  # bytes that a socket takes at once, or nearly
+_SILENT_S = 1.0  # a shorter silence says nothing of the connection, however little time its caller had
 _KINDS: dict[str, type[ResponseError]] = {
     "NOPERM": NoPermissionError,
     "NOSCRIPT": NoScriptError,
@@ -51,13 +47,13 @@ class RedisConnection:
     retry = Retry(NoBackoff(), 0)
     db = 0
 
-    def __init__(self, endpoint: Any) -> None:
-        """`endpoint`: an `Endpoint`."""
+    def __init__(self, endpoint: Any, block_s: float = 0.0) -> None:
+        """`endpoint`: an `Endpoint`. `block_s`: how long its commands block."""
         self.endpoint = endpoint
         self.generation = endpoint.generation
-        self.reply_s = REPLY_S  # how long a reply may rightly take
         self.is_line = False  # for what blocks or listens
-        self._sending_s = 0.0  # how long what was sent last may take on its way
+        self._reply_s = endpoint.reply_s + block_s  # how long a reply may take
+        self._sent = 0.0  # when the last command was
         self._stream: Stream | None = None
         self._reader: Any = None
 
@@ -124,27 +120,25 @@ class RedisConnection:
     async def send_packed_command(self, packed: bytes) -> None:
         if self._stream is None or (self.is_line and self.generation != self.endpoint.generation):
             raise RedisConnectionError("the server was left")
-        self._sending_s = 0.0 if len(packed) <= _LARGE else len(packed) / _SLOWEST_BYTES_PER_S
+        self._sent = time.monotonic()
         try:
-            await self._stream.send(packed, REPLY_S + self._sending_s)
+            await self._stream.send(packed, self._reply_s)
         except BaseException as problem:
-            self.cut()
-            if isinstance(problem, OSError):
-                plainly.left_s()
-                raise RedisConnectionError(f"the connection was lost: {problem}") from problem
+            self._failed(problem)
             raise
 
     async def read_response(self, *, within_s: float | None = None, **_: Any) -> Any:
-        """The next reply. With `within_s` None stands for none within so long. Without, a late one is waited for while
-        the connection lives."""
+        """The next reply. With `within_s` None stands for none within so long."""
         try:
             reply = self._reader.gets()
             while reply is False:
-                piece = await self._receive(self.reply_s + self._sending_s if within_s is None else within_s)
+                if self._stream is None:
+                    raise RedisConnectionError("the server was left")
+                piece = await self._stream.receive(self._reply_s if within_s is None else within_s)
                 if piece is None and within_s is not None:
                     return None
                 if piece is None:
-                    piece = await self._late()
+                    raise TimeoutError
                 if not piece:
                     raise RedisConnectionError("the connection was closed by the server")
                 self._reader.feed(piece)
@@ -152,42 +146,20 @@ class RedisConnection:
             if isinstance(reply, RedisConnectionError):
                 raise reply
         except BaseException as problem:
-            self.cut()
-            if isinstance(problem, OSError) and not isinstance(problem, TimeoutError):
-                raise RedisConnectionError(f"the connection was lost: {problem}") from problem
+            self._failed(problem)
             raise
         if isinstance(reply, ResponseError):
             self.endpoint.refused(self, reply)
             raise reply
         return reply
 
-    async def blocking(self, block_s: float, *command: Any) -> Any:
-        """The reply to a command that may block for so long. A small one goes ahead: it is held back as the
-        other would be, and else answered at once, so that the time of the other begins when Redis begins
-        with it, however long a pause was."""
-        self.reply_s = REPLY_S
-        await self.send_packed_command(self.pack_commands([self.endpoint.small, command]))
-        with contextlib.suppress(NoPermissionError):
-            await self.read_response()
-        self.reply_s = block_s + REPLY_S
-        return await self.read_response()
-
-    # -- parts ------------------------------------------------------------------------------------
-
-    async def _receive(self, within_s: float) -> bytes | None:
-        if self._stream is None:
-            raise RedisConnectionError("the server was left")
-        return await self._stream.receive(within_s)
-
-    async def _late(self) -> bytes:
-        """What comes although nothing did for long. A slow Redis is never taken for a dead connection."""
-        silent_s = self.reply_s + self._sending_s
-        while True:
-            is_dead = await self.endpoint.is_served(time.monotonic() - silent_s)
-            silent_s = GRACE_S if is_dead else REPLY_S
-            piece = await self._receive(silent_s)
-            if piece is not None:
-                return piece
-            if is_dead:
-                self.endpoint.lost(self)
-                raise RedisConnectionError("no answer on this connection")
+    def _failed(self, problem: BaseException) -> None:
+        """It cannot be used any more. Raises what stands for an OSError."""
+        self.cut()
+        if isinstance(problem, TimeoutError):
+            if time.monotonic() > self._sent + _SILENT_S:
+                self.endpoint.silent(self)
+            plainly.left_s()
+            raise RedisConnectionError(f"no answer within {self._reply_s:g} s") from problem
+        if isinstance(problem, OSError):
+            raise RedisConnectionError(f"the connection was lost: {problem}") from problem

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -27,15 +27,17 @@ _MSGPACK_TYPES = (MSGPACK, "application/x-msgpack", "application/vnd.msgpack")
 class Request:
     """A request, its body already in MessagePack (empty when it has none), its path and query already read.
 
-    `scope`: as ASGI has it. `rename` turns the path in an engine's error into what this request calls the thing.
+    `scope`: as ASGI has it. `left`: ends when the client has gone away. `rename` turns the path in an engine's error
+    into what this request calls the thing.
     """
 
     scope: Mapping[str, Any]
     headers: Mapping[bytes, bytes]
+    left: Callable[[], Awaitable[Any]]
     params: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, str | list[str]] = field(default_factory=dict)
     body: bytes = b""
-    who: Identity = ANYBODY
+    who: Identity = field(default_factory=lambda: ANYBODY)
     rename: Callable[[str], str] = str
 
     def header(self, name: str) -> str | None:

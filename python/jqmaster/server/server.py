@@ -29,13 +29,12 @@ from jqmaster.server.dispatch import Dispatch
 from jqmaster.server.egress import Egress
 from jqmaster.server.embedded import EmbeddedRedisError, embedded_redis
 from jqmaster.server.http import http1
+from jqmaster.server.http.access import is_loopback
 from jqmaster.server.http.app import App
 from jqmaster.server.keyring import Keyring
 from jqmaster.server.loop import Loop
-from jqmaster.server.master import Color, Master
+from jqmaster.server.master import Color, Master, Networks
 from jqmaster.server.meters import Meters
-from jqmaster.server.origin import is_loopback
-from jqmaster.server.session import Networks
 from jqmaster.server.sockets import bind_tcp
 from jqmaster.server.webhooks import Webhooks
 

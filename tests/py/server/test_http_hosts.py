@@ -8,8 +8,8 @@ import requests
 
 from jqmaster.bundle.build import builtin
 from jqmaster.manifest.manifest import operations
+from jqmaster.server.http.access import is_foreign
 from jqmaster.server.http.routes import find
-from jqmaster.server.origin import is_foreign
 from jqmaster.server.server import ServeOptions, Server
 
 OWN = ["localhost", "LOCALHOST:8400", "jq.localhost", "localhost.", "127.0.0.1:1", "10.1.2.3", "[::1]:8400"]

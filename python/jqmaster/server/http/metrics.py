@@ -29,7 +29,7 @@ from jqmaster import __version__
 from jqmaster.engine import alerts
 from jqmaster.engine.replies import Document, Page
 from jqmaster.errors import JQError
-from jqmaster.server.http.own import own
+from jqmaster.server.http.calls import own
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request
 
