@@ -49,46 +49,42 @@ local function count_values(counts, queue, state, is_newest)
   return #ids
 end
 
---- The paths by whose values limits tell jobs apart.
----@param ids string[] of constraints
-local function paths_of(ids)
+--- The paths that name keys of limits.
+---@return table<string, boolean>
+local function key_paths()
   local paths = {}
-  for _, id in ipairs(ids) do
-    local by = constraints.load(id).bg
-    for _, path in ipairs(type(by) == "table" and by or { by }) do
+  for _, definition in ipairs(constraints.all()) do
+    for _, path in ipairs(type(definition.bg) == "table" and definition.bg or { definition.bg }) do
       paths[path] = true
     end
   end
   return paths
 end
 
---- What most of the waiting jobs have in common that those before had not: by preference a value that limits tell jobs
---- apart by, or a text.
----@param held_by string[] constraints
+--- What most of the waiting jobs have in common that those before had not: of several such values rather a limit's key.
 ---@return string? flood words of it
-local function flood_of(queue, held_by)
+local function flood_of(queue)
   local state = members.count(queue, states.IN_LANE) >= SAMPLE and states.IN_LANE or states.QUEUED
   local counts, before = {}, {}
   if count_values(counts, queue, state, true) < SAMPLE then
     return nil
   end
   local size = count_values(before, queue, states.DONE) + count_values(before, queue, states.KEPT)
-  local paths, flood, rank = paths_of(held_by), nil, -1
+  local is_key, found = key_paths(), nil
   for _, entry in ipairs(common_values.most(counts, SAMPLE)) do
     local path, value, times = unpack(entry)
     if times >= MOST * SAMPLE and common_values.times(before, path, value) <= MOST_BEFORE * size
-      and (size > 0 or times < SAMPLE) then -- what all have in common tells nothing without those before
-      local text = value:match("^s(.*)")
-      local own_rank = paths[path] and 2 or text and 1 or 0
-      if own_rank > rank then
-        text = text or tostring(cmsgpack.unpack(constraintdoc.value_blob(value)))
-        flood = string.format("%s of the newest have %s %s", alerts.percent(times / SAMPLE), path,
-          alerts.name(check.message(text, 60)))
-        rank = own_rank
-      end
+      and (size > 0 or times < SAMPLE) -- what all have in common tells nothing without those before
+      and (not found or is_key[path] and not is_key[found[1]]) then
+      found = entry
     end
   end
-  return flood
+  if found then
+    local path, value, times = unpack(found)
+    local plain = value:match("^s(.*)") or tostring(cmsgpack.unpack(constraintdoc.value_blob(value)))
+    return string.format("%s of the newest have %s %s", alerts.percent(times / SAMPLE), path,
+      alerts.name(check.message(plain, 60)))
+  end
 end
 
 -- Jobs that wait -----------------------------------------------------------------------------------------------------
@@ -114,7 +110,7 @@ local function check_wait(queue, queued, is_stuck)
   if kind == "late" and usual_ms and now - since_ms < TIMES * usual_ms then
     return
   end
-  local flood = queued >= SAMPLE and flood_of(queue, held_by)
+  local flood = queued >= SAMPLE and flood_of(queue)
   local is_minor = held_by[1] and not flood
   alerts.add(kind, queued, { queue = name, since_ms = since_ms, constraint = held_by[1], is_minor = is_minor },
     "Queue %s: %s, the first for %s%s; %s%s", alerts.name(name), alerts.waiting(queued), alerts.span(now - since_ms),
@@ -294,7 +290,7 @@ function M.check_worker(id)
   end
   worker = workers.find(id)
   if worker and workers.is_gone(worker) and meta.state[meta.NOW_MS] - worker.t < DEAD_MS then
-    local lost = worker.d and #(worker.x or {}) or #workers.running(worker)
+    local lost = worker.d and #(worker.x or {}) or #workers.running(id)
     if lost > 0 then
       alerts.add("worker_died", lost, { worker = id, since_ms = worker.t },
         "Worker %s died, or lost its network, with %s", alerts.name(worker.n), alerts.count(lost, "job"))
