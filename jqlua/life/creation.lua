@@ -84,21 +84,19 @@ function M.check(new_jobs, list)
 end
 
 --- The existing job that holds the new job's unique key.
----@param options table of the new job; dependencies may be added
 ---@return string? id of the job that is used instead of the new one
----@return boolean? is_next whether the new job runs after a running one
-local function existing(new, options, argument)
-  local id = unique.holder(options.unique)
+---@return string? running id of the job that the new one is to run after
+local function existing(new, key, argument)
+  local id = unique.holder(key)
   local job = id and jobs.read(id)
-  local policy = options.if_exists or "keep"
+  local policy = new[jobspec.IF_EXISTS]
   if not job then
     return id
   elseif policy ~= "keep" and states.is_of(job[jobs.STATE], states.WAITING) then
     batch.flush()
     change.replace(job, new, argument)
   elseif policy == "latest" and job[jobs.STATE] == states.RUNNING and not jobs.copy_options(job).unique_within then
-    options.depends, options.if_failed = { id }, "run"
-    return nil, true
+    return nil, id
   end
   events.report(job, "met")
   return id
@@ -194,33 +192,35 @@ end
 ---@return string id
 ---@return number created 0 or 1
 function M.create(parsed, argument, made, before)
-  local options, is_next, is_blocked, is_needless
+  local options, running, is_blocked, is_needless
   if parsed[jobspec.IS_LINKED] then
-    options = jobs.copy_options(parsed)
-    local id
+    local known
+    options = jobs.options(parsed)
     if options.unique then
-      id, is_next = existing(parsed, options, argument)
+      known, running = existing(parsed, options.unique, argument)
     end
-    if id then
-      return id, 0
+    if known then
+      return known, 0
     end
-    options.if_exists = nil
   end
   local queue, id, new, score = queues.load(parsed[jobs.QUEUE]), serial.next(), parsed, parsed[jobs.PRIORITY]
-  placement.admit(new, queue)
-  local is_free = queues.is_free(queue, new[jobs.NAME])
+  local is_free = placement.admit(new, queue)
   if is_free and not options and not new[jobspec.IS_TIMED] then
     new[jobs.ID] = id -- it is like all others of its spec, and so is its record
     new[jobspec.RECORD] = new[jobspec.RECORD] or jobs.encode(new)
   else
     new = { unpack(parsed) }
     new[jobs.ID], new[jobspec.RECORD] = id, false
-    if options then
-      is_blocked = options.depends and link(id, options, made or {}, before or 0)
-      is_needless = options.if_failed == "only" and not is_blocked
-      if options.unique then
-        unique.take(options, id, is_next)
+    if options and options.unique then
+      unique.take(options, id, running)
+    end
+    if running or options and options.depends then
+      options = jobs.copy_options(new)
+      if running then
+        options.depends, options.if_failed = { running }, "run"
       end
+      is_blocked = link(id, options, made or {}, before or 0)
+      is_needless = options.if_failed == "only" and not is_blocked
       jobs.set_options(new, options)
     end
     score = place(new, queue, argument, is_free, is_blocked or is_needless)
@@ -239,10 +239,10 @@ end
 ---@param reply table id, created, ... are appended to it
 ---@return table reply
 function M.create_all(new_jobs, first, reply)
-  local before, arguments = #reply, ARGV
-  for i = 2, 2 * #new_jobs, 2 do
-    local n = before + i
-    reply[n - 1], reply[n] = M.create(new_jobs[i / 2], arguments[first + i - 2], reply, before)
+  local before, n = #reply, #reply
+  for i = 1, #new_jobs do
+    reply[n + 1], reply[n + 2] = M.create(new_jobs[i], ARGV[first + n - before], reply, before)
+    n = n + 2
   end
   return reply
 end

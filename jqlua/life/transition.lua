@@ -102,14 +102,16 @@ function M.enter(queue, new, score)
     end
     queue[queues.REOPENED] = true
   end
-  if new[jobs.OPTIONS] ~= "" or state[meta.EVENTS] then
+  if new[jobs.OPTIONS] ~= "" then
     tags.enter(queue, new)
+  end
+  if state[meta.EVENTS] or new[jobs.OPTIONS] ~= "" and jobs.options(new).track then
     events.note(new, nil, to)
   end
   if state[meta.COUNTED] then
     statlog.entered(new)
   end
-  batch.add(queues.key(queue, to), score, id)
+  batch.add(queue[queues.KEYS][to] or queues.key(queue, to), score, id)
 end
 
 --- Enqueues the notifications of an end.
