@@ -5,16 +5,16 @@
 -- @arg    request  token?              the same token gives the same jobs again
 -- @arg    wait     Wait?               where the server is woken when there is nothing
 -- @arg    without  set<worker>? 0..200    workers that get nothing for now
--- @reply  assigned                     {next_ms, worker, url, secrets, key, document, argument, worker, ...}
+-- @reply  assigned                     {next_ms, worker, url, secrets, key, lapsed, document, argument, worker, ...}
 -- @errors INVALID field
 -- @flags  drain, function
 -- @role   server
 -- @over   none
 local arguments = require "jqlua.base.arguments"
+local batch = require "jqlua.base.batch"
 local check = require "jqlua.base.check"
 local meta = require "jqlua.base.meta"
 local picker = require "jqlua.pick.picker"
-local plans = require "jqlua.pick.plans"
 local pools = require "jqlua.pick.pools"
 local sleepers = require "jqlua.workers.sleepers"
 local wishes = require "jqlua.pick.wishes"
@@ -31,27 +31,27 @@ for _, id in ipairs(spec.without or {}) do
   without[id] = true
 end
 
-local wish = { worker = spec.master, count = spec.limit or 100, wait = spec.wait, is_registered = true }
-local plan = plans.of(wish, spec.request, {})
-plan.is_single = true
+local wish = { worker = spec.master, count = spec.limit or 100, wait = spec.wait, rounds = { false } }
+local plan = picker.plan(wish, spec.request, {})
+plan.has_slots = true
 function plan.front(worker)
   local record = workers.load(worker)
-  return { worker, record.u or "", record.s or "", record.a or "" }
+  return { worker, record.u or "", record.s or "", record.a or "", record.l or 0 }
 end
-local open_pools, is_more
---- The best job that a worker with room may get, for the least loaded worker of all pools.
-local function choose()
-  local place, worker, is_cut = pools.choose(open_pools, without, #(spec.without or {}))
-  plan.worker, is_more = worker or plan.worker, is_more or is_cut
-  return place, is_cut
-end
+local open_pools
 picker.give(plan, {
   kind = "a",
-  fill = function()
-    open_pools = pools.with_room()
-    return plans.fill(plan, wish.count, choose) or is_more
+  --- The best job that a worker with room may get, for the least loaded worker of all pools.
+  choose = function()
+    open_pools = open_pools or pools.with_room()
+    if plan.count > 0 then -- the choice must see what was given
+      batch.flush()
+      workers.took(plan.worker)
+    end
+    local place, worker, is_more = pools.choose(open_pools, without, #(spec.without or {}))
+    plan.worker, plan.is_cut = worker or plan.worker, plan.is_cut or is_more
+    return place, is_more
   end,
-  choose = choose,
   wanted = function()
     return pools.wanted(open_pools)
   end,

@@ -23,7 +23,6 @@ local keys = require "jqlua.base.keys"
 local jobs = require "jqlua.job.jobs"
 local outcomes = require "jqlua.life.outcomes"
 local picker = require "jqlua.pick.picker"
-local plans = require "jqlua.pick.plans"
 local transition = require "jqlua.life.transition"
 local wishes = require "jqlua.pick.wishes"
 local workers = require "jqlua.workers.workers"
@@ -48,7 +47,7 @@ while at <= last do
   has_more = has_more or outcome.enqueue or outcome.resume
 end
 if wish.entries then
-  plans.keys(wish, token, wanted)
+  picker.keys(wish, token, wanted)
 elseif wish.is_registered then
   wanted[count + 1] = keys.WORKER .. wish.worker
 end
@@ -56,7 +55,7 @@ local raws = meta.open(unpack(wanted))
 local answers = { nil, nil, nil, nil }
 local plan, is_known
 if wish.entries then
-  plan = plans.new(wish, token, raws, count + 2, answers)
+  plan = picker.prepare(wish, token, raws, count + 2, answers)
 elseif wish.is_registered then -- read before the outcomes, which may change the record
   is_known = workers.decode(wish.worker, raws[count + 2])
 end

@@ -17,9 +17,8 @@
 -- @param  timeout  seconds? 0..300 = 0   how long to wait for a job
 local meta = require "jqlua.base.meta"
 local picker = require "jqlua.pick.picker"
-local plans = require "jqlua.pick.plans"
 local wishes = require "jqlua.pick.wishes"
 
 local wish, token = wishes.of_pick()
-local raws = meta.open(unpack(plans.keys(wish, token, { nil, nil, nil })))
-return picker.pick(plans.new(wish, token, raws, 2, { nil, nil, nil }))
+local raws = meta.open(unpack(picker.keys(wish, token, { nil, nil, nil })))
+return picker.pick(picker.prepare(wish, token, raws, 2, { nil, nil, nil }))

@@ -4,10 +4,12 @@
 -- the best of all; otherwise the entry is moved to where it belongs and the next is checked. Each check repairs one
 -- entry, so the work is paid for by the jobs that left since. Queues that are not picked by pattern never repair
 -- anything.
+local batch = require "jqlua.base.batch"
 local budget = require "jqlua.job.budget"
 local jobs = require "jqlua.job.jobs"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
+local patterns = require "jqlua.pick.patterns"
 local places = require "jqlua.pick.places"
 local queues = require "jqlua.queue.queues"
 local rank = require "jqlua.base.rank"
@@ -48,6 +50,9 @@ end
 
 --- The best place of a pattern's queues.
 local function of_pattern(pattern, without, looks)
+  if pattern ~= "*" and not patterns.build(pattern) then
+    return nil, true
+  end
   local best, kept = nil, 0 -- kept: entries in front that stay
   while budget.is_left() do
     local entries = call("ZRANGE", keys.HEADS .. pattern, kept, kept + 1, "WITHSCORES")
@@ -60,29 +65,25 @@ local function of_pattern(pattern, without, looks)
     local place, is_more, is_passed = of_queue(queue, without, looks)
     if is_more then
       return nil, true
-    elseif is_passed then
+    end
+    budget.pay(is_passed and 0 or budget.STEP)
+    local is_fair = queues.has(queue, queues.FAIR) and kept < MOST_FAIR
+    local next_priority, next_id = meta.NONE, ""
+    if entries[3] then
+      next_priority, next_id = tonumber(entries[4]), queues.bound(entries[3])
+    end
+    if is_passed or place and is_fair and place.priority == priority then
+      -- Its entry stays a lower bound: its next job may have any id.
       kept = kept + 1
       best = places.better(best, place)
+    elseif not place then
+      queues.set_head(queue, meta.NONE)
+    elseif not rank.is_before(next_priority, next_id, place.priority, queues.bound(place.id)) then
+      -- Equal is as good: a job that was moved may still be the bound of the queue that it left.
+      places.bound(place, next_priority, next_id)
+      return places.better(best, place)
     else
-      budget.pay(budget.STEP)
-      local is_fair = queues.has(queue, queues.FAIR) and kept < MOST_FAIR
-      local next_priority, next_id = meta.NONE, ""
-      if entries[3] then
-        next_priority, next_id = tonumber(entries[4]), queues.bound(entries[3])
-      end
-      if not place then
-        queues.set_head(queue, meta.NONE)
-      elseif is_fair and place.priority == priority then
-        -- Its entry stays a lower bound: its next job may have any id.
-        kept = kept + 1
-        best = places.better(best, place)
-      elseif not rank.is_before(next_priority, next_id, place.priority, queues.bound(place.id)) then
-        -- Equal is as good: a job that was moved may still be the bound of the queue that it left.
-        places.bound(place, next_priority, next_id)
-        return places.better(best, place)
-      else
-        queues.set_head(queue, place.priority, is_fair and queues.LEAST_ID or place.id)
-      end
+      queues.set_head(queue, place.priority, is_fair and queues.LEAST_ID or place.id)
     end
   end
   return nil, true
@@ -95,38 +96,28 @@ end
 ---@return table? place
 ---@return boolean? is_more if the search was cut short
 function M.best(entries, without)
-  local looks = { left = MOST_LOOKS }
-  while budget.pay(#entries * budget.LOOK) do
-    local best
-    for _, entry in ipairs(entries) do
-      local place, is_more
-      if entry.pattern then
-        place, is_more = of_pattern(entry.pattern, without, looks)
-      else
-        place, is_more = of_queue(queues.load(entry.name), without, looks)
-      end
-      if is_more then
-        return nil, true -- it may be better than all others
-      end
-      best = places.better(best, place)
-    end
-    -- Queues checked after it may have reserved one of its keys.
-    if not best or places.may_start(best) then
-      budget.pay((MOST_LOOKS - looks.left) * budget.LOOK)
-      return best
-    end
+  local looks, best = { left = MOST_LOOKS }, nil
+  if without then
+    batch.flush() -- what was given before must be seen
   end
-  return nil, true
-end
-
---- Like best; of a queue that has to be compared with no other, the place of all that it has, without a look at it.
-function M.next(entries, without)
-  local only = not without and not entries[2] and entries[1].name
-  local queue = only and queues.load(only)
-  if queue and queue[queues.PAUSED] == 0 and queues.is_plain(queue) then
-    return { queue = queue }
+  if not budget.pay(#entries * budget.LOOK) then
+    return nil, true
   end
-  return M.best(entries, without)
+  for i = 1, #entries do
+    local entry = entries[i]
+    local place, is_more
+    if entry.pattern then
+      place, is_more = of_pattern(entry.pattern, without, looks)
+    else
+      place, is_more = of_queue(queues.load(entry.name), without, looks)
+    end
+    if is_more then
+      return nil, true -- it may be better than all others
+    end
+    best = places.better(best, place)
+  end
+  budget.pay((MOST_LOOKS - looks.left) * budget.LOOK)
+  return best
 end
 
 return M

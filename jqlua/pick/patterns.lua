@@ -16,6 +16,8 @@ local MOST = 200
 local UNUSED_MS = 86400000
 local NOTE_MS = 3600000
 
+local built = {} -- patterns whose index this call knows to be complete
+
 --- Whether a pattern is known or there is room: one that was not used for a day is replaced.
 ---@return boolean
 local function has_place(pattern)
@@ -40,10 +42,14 @@ end
 
 --- Registers a pattern or continues building its index, by a bounded step.
 ---@return boolean complete
-local function build(pattern)
+function M.build(pattern)
+  if built[pattern] then
+    return true
+  end
   local at = call("HGET", keys.PATTERNS, pattern)
   note_use(pattern, at)
   if at == "" then
+    built[pattern] = true
     return true
   elseif not budget.is_left() then
     return false
@@ -60,6 +66,7 @@ local function build(pattern)
   budget.pay(#names * budget.LOOK)
   local is_complete = #names < BUILD_STEP
   call("HSET", keys.PATTERNS, pattern, is_complete and "" or names[#names])
+  built[pattern] = is_complete
   return is_complete
 end
 
@@ -69,16 +76,6 @@ function M.check(entries, path)
     check.refuse(entry.pattern and entry.pattern ~= "*" and not has_place(entry.pattern)
       and "FULL " .. path .. ": more than " .. MOST .. " different patterns were in use today")
   end
-end
-
----@return boolean complete
-function M.build(entries)
-  for _, entry in ipairs(entries) do
-    if entry.pattern and entry.pattern ~= "*" and not build(entry.pattern) then
-      return false
-    end
-  end
-  return true
 end
 
 return M

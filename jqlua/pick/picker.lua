@@ -1,59 +1,235 @@
--- Gives out jobs: what is around the choice (module pick.chooser) and the starts (module pick.plans).
+-- Gives out jobs: those of a pick, of the pick of a finish, and of assign, which chooses workers, too.
+--
+-- A plan is what such a call has to do: {wish: as of wishes.of_pick, or of it {worker, count, rounds,
+-- wait}; worker: who gets the next job; reply: next_ms, and for each job what is in front, if anything, its
+-- document and argument are appended; count and bytes of these jobs; request token or nil, started: what it remembers},
+-- and, where needed, {queue: the only one that is read, is_quiet: no jobs are wanted, has_slots: its worker is pushed
+-- to, remembered: of its request, front(worker): what stands in front of each job, is_cut: a search
+-- was cut short, so that there may be a better job than what is given}.
+local attempts = require "jqlua.life.attempts"
+local batch = require "jqlua.base.batch"
+local budget = require "jqlua.job.budget"
+local check = require "jqlua.base.check"
 local chooser = require "jqlua.pick.chooser"
+local jobs = require "jqlua.job.jobs"
+local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local patterns = require "jqlua.pick.patterns"
 local places = require "jqlua.pick.places"
-local plans = require "jqlua.pick.plans"
-local sleepers = require "jqlua.workers.sleepers"
+local queues = require "jqlua.queue.queues"
 local request = require "jqlua.life.request"
+local sleepers = require "jqlua.workers.sleepers"
+local states = require "jqlua.job.states"
 local sweep = require "jqlua.schedules.sweep"
 local transition = require "jqlua.life.transition"
 local workers = require "jqlua.workers.workers"
 
 local M = {}
 
+local call = redis.call
+
 -- A worker that picks many finishes as many, and old records have to go as fast as they come.
 local SWEEP_STEPS = 100
 local STEPS_OF_A_JOB = 0.5
 
---- Gives out the jobs of a plan, or those that its request got before. The plan's reply gets next_ms, and for each job
---- what is in front, if anything, its document, its argument. Must not raise: writes have begun.
----@param source table kind of request, and functions of plan: fill gives out jobs, and returns whether there may be
---- more; choose finds a place of what is left, or whether the search was cut short; wanted: the queues for which a
---- sleeper is woken
+-- Lengths of arguments are known only when read. So few jobs are taken at first, many while these are short, and none
+-- when the reply has this many bytes; surplus jobs are returned, except of lanes.
+local MOST_BYTES = 4194304
+local SHORT_BYTES = 524288
+local FIRST_CHUNK = 8
+local CHUNK = 32
+
+---@return table plan
+function M.plan(wish, token, reply)
+  return {
+    wish = wish, worker = wish.worker, reply = reply, count = 0, bytes = 0, request = token,
+    started = token and { nil },
+  }
+end
+
+--- Appends the keys of what a pick reads.
+---@param token string|false request
+---@param wanted string[]
+---@return string[] wanted
+function M.keys(wish, token, wanted)
+  if wish.queue then
+    wanted[#wanted + 1] = queues.record_key(wish.queue)
+  end
+  if token then
+    wanted[#wanted + 1] = request.key("p", token)
+  end
+  if wish.is_registered then
+    wanted[#wanted + 1] = keys.WORKER .. wish.worker
+  end
+  return wanted
+end
+
+--- Checks what a pick has read, and makes its plan.
+---@param raws (string|false)[]
+---@param at number where in raws the values of its keys begin
+---@return table plan
+function M.prepare(wish, token, raws, at, reply)
+  local plan = M.plan(wish, token, reply)
+  if wish.queue then
+    plan.queue, at = queues.decode(wish.queue, raws[at]), at + 1
+  else
+    patterns.check(wish.entries, wish.path .. "queues")
+  end
+  if token then
+    plan.remembered, at = raws[at], at + 1
+  end
+  if wish.is_registered then
+    local record = workers.decode(wish.worker, raws[at])
+    check.refuse(not record and check.missing("worker", "registered worker", wish.worker))
+    plan.is_quiet, plan.has_slots = record.k ~= nil, record.u ~= nil
+  end
+  return plan
+end
+
+--- Appends the jobs that this request started before and whose attempts still run: its reply was lost, so their leases
+--- begin again. Jobs beyond max_runtime are released. Whether more is ready is unknown: next_ms says to ask again.
+---@param kind string of request
+---@return boolean # whether it was made before
+local function recall(plan, kind)
+  local started = request.recall(kind, plan.request, plan.remembered)
+  if not started then
+    return false
+  end
+  local running = {}
+  for id, token in string.gmatch(started, "(%S+) (%S+)") do
+    local job = jobs.read(id)
+    if job and attempts.is_running(job, token) then
+      if attempts.renew(job) > 0 then
+        running[#running + 1] = job
+      else
+        attempts.release(job, 0)
+      end
+    end
+  end
+  transition.commit()
+  local reply = plan.reply
+  plan.count = #running
+  for _, job in ipairs(running) do
+    for _, value in ipairs(plan.front and plan.front(job[jobs.WORKER]) or {}) do
+      reply[#reply + 1] = value
+    end
+    reply[#reply + 1] = jobs.document(job)
+    reply[#reply + 1] = call("GET", keys.ARGUMENT .. job[jobs.ID])
+  end
+  return true
+end
+
+--- Starts the jobs that were taken from a place. One that has expired ends.
+---@param popped string[] ids and scores
+---@param raws (string|false)[] a record and an argument of each
+---@return boolean is_cut whether the call may do no more
+local function start(plan, place, popped, raws)
+  local worker, has_slots, started, reply = plan.worker, plan.has_slots, plan.started, plan.reply
+  local front = plan.front and plan.front(worker)
+  local count, bytes, is_cut = plan.count, plan.bytes, false
+  local n = #reply
+  for i = 1, #popped, 2 do
+    local id, argument = popped[i], raws[i + 1]
+    if bytes >= MOST_BYTES and not place.lane then
+      -- Now: whether more is ready, and for which sleepers, depends on it.
+      call("ZADD", queues.key(place.queue, states.QUEUED), popped[i + 1], id)
+    else
+      local job = jobs.from_record(id, raws[i])
+      local document = job and attempts.start(job, worker, has_slots)
+      if document then
+        for at = 1, front and #front or 0 do
+          n = n + 1
+          reply[n] = front[at]
+        end
+        reply[n + 1], reply[n + 2] = document, argument
+        n, count, bytes = n + 2, count + 1, bytes + #(argument or "")
+        if started then
+          started[count] = id .. " " .. jobs.token(job)
+        end
+      else
+        is_cut = not budget.pay(budget.RECORD)
+      end
+    end
+  end
+  plan.count, plan.bytes = count, bytes
+  return is_cut or bytes >= MOST_BYTES
+end
+
+--- Gives out the first jobs of the best places of a round.
+---@return boolean? is_more whether there may be more
+local function fill_round(plan, source, entries)
+  local queue, most = plan.queue, plan.wish.count
+  while plan.count < most do
+    local place, is_more
+    if queue then
+      place, is_more = places.best(queue, true)
+    else
+      place, is_more = source.choose(plan, entries)
+    end
+    if not place then
+      return is_more
+    end
+    local left, chunk = most - plan.count, plan.count > 0 and plan.bytes < SHORT_BYTES and CHUNK or FIRST_CHUNK
+    if left > chunk then
+      left = chunk
+    end
+    local popped, raws = places.take(place, left)
+    if not popped[1] then
+      return place.id ~= nil -- the index and the queue disagree: never loop on that
+    elseif start(plan, place, popped, raws) then
+      return true
+    elseif not place.id and #popped < 2 * left then
+      return nil -- that was all of it
+    end
+  end
+end
+
+local function fill(plan, source)
+  local rounds = plan.wish.rounds
+  for i = 1, #rounds do
+    if fill_round(plan, source, rounds[i]) then
+      return true
+    end
+  end
+  return false
+end
+
+--- Gives out the jobs of a plan, or those that its request got before. Must not raise: writes have begun.
+---@param source table kind of request; choose(plan, entries) finds the best place of one of the wish's rounds, or of
+--- all its entries, and whether the search was cut short; wanted(plan): the queues for which a sleeper is woken, and
+--- the names that it refuses
 ---@return number? ms for how long its worker sleeps, if it was put to sleep
 function M.give(plan, source)
-  local state, reply, wish, queue = meta.state, plan.reply, plan.wish, plan.queue
+  local state, reply, wish, is_quiet = meta.state, plan.reply, plan.wish, plan.is_quiet
   local wait, at = wish.wait, #reply + 1
   reply[at] = 0
-  if plan.request and plans.recall(plan, source.kind) then
-    transition.commit()
+  if plan.request and recall(plan, source.kind) then
     return nil
   end
   if wait and state[meta.SLEEPERS] > 0 then
     sleepers.awake(wish.worker, wait.on)
   end
-  -- What is due goes first.
-  local is_due = state[meta.NEXT_DUE] <= state[meta.NOW_MS]
-  if is_due or not queue or not places.sees_all(queue) then
+  -- What is due goes first. What is buffered must be seen, if it may concern the choice.
+  local is_due, key = state[meta.NEXT_DUE] <= state[meta.NOW_MS], plan.queue and queues.key(plan.queue, states.QUEUED)
+  if is_due or not key or batch.adds[key] or batch.removals[key] then
     transition.commit()
   end
   if is_due then
     sweep.run(math.max(SWEEP_STEPS, math.floor(wish.count * STEPS_OF_A_JOB)))
   end
-  local is_quiet = plan.is_quiet
-  local is_more = not is_quiet and source.fill(plan)
+  local is_more = not is_quiet and (fill(plan, source) or plan.is_cut)
   -- A worker that gets no job may have consumed another's wake-up.
   local wakes = wait and (plan.count > 0 or is_quiet) and state[meta.SLEEPERS] > 0
-  local is_ready
-  if wakes and (is_quiet or plans.is_full(plan, wish.count)) then
-    local place, is_cut = source.choose(plan)
+  local is_ready = is_more
+  if wakes and not is_more and (is_quiet or plan.count >= wish.count) then
+    local place, is_cut = source.choose(plan, wish.entries)
     is_ready = place or is_cut
   end
   transition.commit()
-  reply[at] = (is_more or plans.is_full(plan, math.huge)) and 0 or meta.next_ms()
+  local next_ms = is_more and 0 or meta.next_ms()
+  reply[at] = next_ms
   if plan.count > 0 then
-    if wish.is_registered then
+    if plan.has_slots then
       workers.took(plan.worker)
     end
     if plan.request then
@@ -62,32 +238,18 @@ function M.give(plan, source)
   end
   if wakes then
     sleepers.go_on(wait.on, is_ready)
-  elseif wait and plan.count == 0 and reply[at] ~= 0 and not is_quiet then
-    return sleepers.sleep(wish.worker, wait.on, wait.ms, source.wanted(plan), wish.without)
+  elseif wait and plan.count == 0 and next_ms ~= 0 and not is_quiet then
+    return sleepers.sleep(wish.worker, wait.on, wait.ms, source.wanted(plan))
   end
-end
-
-local function fill(plan)
-  local wish = plan.wish
-  if wish.entries.has_patterns and not patterns.build(wish.entries) then
-    return true
-  end
-  for _, entries in ipairs(wish.rounds) do
-    if plans.fill(plan, wish.count, chooser.next, entries) then
-      return true
-    end
-  end
-  return false
 end
 
 local PICK = {
   kind = "p",
-  fill = fill,
-  choose = function(plan)
-    return chooser.best(plan.wish.entries, plan.wish.without)
+  choose = function(plan, entries)
+    return chooser.best(entries, plan.wish.without)
   end,
   wanted = function(plan)
-    return plan.wish.wanted
+    return plan.wish.wanted, plan.wish.without
   end,
 }
 

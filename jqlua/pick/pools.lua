@@ -4,7 +4,6 @@ local budget = require "jqlua.job.budget"
 local chooser = require "jqlua.pick.chooser"
 local glob = require "jqlua.base.glob"
 local keys = require "jqlua.base.keys"
-local patterns = require "jqlua.pick.patterns"
 local rank = require "jqlua.base.rank"
 
 local M = {}
@@ -53,38 +52,39 @@ end
 ---@param without table<string, boolean> workers to skip
 ---@param count number of these
 ---@return table? place
----@return string|false worker
+---@return string? worker
 ---@return boolean? is_more if a search was cut short
 function M.choose(open_pools, without, count)
-  local best, worker, load, is_more = nil, false, nil, nil
+  local best, worker, load, is_more
   for _, pool in ipairs(open_pools) do
     local id, its_load = least_loaded(pool, without, count)
     if id then
-      pool.is_built = pool.is_built or patterns.build(pool.entries)
-      local place, is_cut = nil, not pool.is_built
-      if pool.is_built then
-        place, is_cut = chooser.best(pool.entries, pool.refused)
-      end
+      local place, is_cut = chooser.best(pool.entries, pool.refused)
       is_more = is_more or is_cut
       if place and (not best or rank.is_before(place.priority, place.id, best.priority, best.id)
         or place.id == best.id and its_load < load) then
         best, worker, load = place, id, its_load
+        place.is_single = true -- each job needs a choice of its own
       end
     end
   end
   return best, worker, is_more
 end
 
---- Names and patterns of the queues of which pools with room want jobs.
----@return string[]
+--- What pools with room want, for who sleeps meanwhile.
+---@return string[] wanted names and patterns of queues
+---@return table|false without empty where one refuses jobs by name: which are behind such may be for it
 function M.wanted(open_pools)
-  local wanted = {}
+  local wanted, without = {}, false
   for _, pool in ipairs(open_pools) do
-    for _, text in ipairs(call("EXISTS", keys.POOL .. pool.key) == 1 and pool.wanted or {}) do
-      wanted[#wanted + 1] = text
+    if call("EXISTS", keys.POOL .. pool.key) == 1 then
+      for _, text in ipairs(pool.wanted) do
+        wanted[#wanted + 1] = text
+      end
+      without = without or pool.refused and {}
     end
   end
-  return wanted
+  return wanted, without or false
 end
 
 return M

@@ -20,7 +20,7 @@ local WAIT = { on = { "text", 1, 64, required = true }, ms = { "ms", 1, 60000, r
 M.QUEUES = '"*", a name, or a list of 1 to 100 names and patterns'
 
 --- Parses the field `queues`; refuses the call if it is wrong.
----@return table entries {name} or {pattern}; has_patterns: whether one is a pattern other than *
+---@return table[] entries {name} or {pattern}
 function M.parse_queues(value, path)
   local list = type(value) == "string" and { value } or value
   check.refuse(not check.is_list(list, 1, 100) and check.problem(path, M.QUEUES, value))
@@ -28,12 +28,7 @@ function M.parse_queues(value, path)
   for i, text in ipairs(list) do
     check.refuse(not check.is_name(text)
       and check.problem(list == value and path .. "[" .. (i - 1) .. "]" or path, check.NAME, text))
-    if glob.is_pattern(text) then
-      entries[i] = { pattern = text }
-      entries.has_patterns = entries.has_patterns or text ~= "*"
-    else
-      entries[i] = { name = text }
-    end
+    entries[i] = glob.is_pattern(text) and { pattern = text } or { name = text }
   end
   return entries
 end

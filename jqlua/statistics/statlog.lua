@@ -2,10 +2,10 @@
 -- statistics.buckets), so that the common call pays for one command. The last item of new jobs stands behind the last
 -- id (module base.serial), which their calls read and write anyway, until a job comes that it cannot count.
 --
--- An item of the log is: Unix seconds, queue, name (empty if it is the queue's), kind, and two numbers. With kind 1
--- (enqueued) the first is a count; with others they are the ms that the job waited for its first start, and that an
--- attempt ran that is done, or NONE. 0 and two empty texts in front stand for what the item before has there. Items are
--- made with struct, and are MessagePack all the same: of the ways to write and to read them, these are the cheapest.
+-- An item is three values: kind, and two numbers. With kind 1 (enqueued) the first is a count; with others they are the
+-- ms that the job waited for its first start, and that an attempt ran that is done, or NONE. The head in front of items
+-- says what they are of, with kind 0: the minute since 1970, and queue, 0 byte, name (empty if it is the queue's). All
+-- are made with struct, and are MessagePack: of the ways to write and to read them, these are the cheapest.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local jobs = require "jqlua.job.jobs"
@@ -14,21 +14,19 @@ local states = require "jqlua.job.states"
 
 local M = {}
 
-local HEAD = ">I5I2c0I2c0B"
-local NUMBERS = ">I5I5"
-local SAME = ">c3BI5I5"
-local LIKE_BEFORE = "\0\160\160"
-M.VALUES = 6 -- of an item
--- MessagePack's first bytes of numbers in 4 and 2 bytes, and of texts.
+local HEAD = ">BI5I3c0"
+local ITEM = ">BI5I5"
+-- MessagePack's first bytes of numbers in 4 bytes, and of texts.
 local NUMBER = 206 * 4294967296
-local TEXT = 217 * 256
+local TEXT = 218 * 65536
 M.NONE = 4294967295
 local MOST = 4294967294
 
 -- A longer log is folded. That takes few ms, even if each entry is of another queue.
 M.FULL = 8192
 
-local ENQUEUED = 1
+M.HEAD = 0
+M.ENQUEUED = 1
 local DONE = 2
 local FAILED = 3
 local LAPSED = 4
@@ -38,34 +36,39 @@ local RELEASED = 7
 local MOVED = 8
 local SKIPPED = 9
 
--- [1]: what this call has not written yet: queue and name of the last item, item, item, ...
+-- [1]: what this call has not written yet: queue and name of the last head, head, item, ...
 M.gathered = KEPT
 
 -- New jobs of this call that are in no item yet: of which queue and name, how many.
 local new = { "", "", 0 }
 
--- The last head of an item of new jobs, and its second, queue and name.
-local last = { "", 0, "", "" }
+-- The last head that was made, behind what it is of.
+local made = { "", "", 0, "" }
 
-local function head_of(now, queue, name, kind)
-  name = name == queue and "" or name
-  return struct.pack(HEAD, NUMBER + (now - now % 1000) / 1000, TEXT + #queue, queue, TEXT + #name, name, kind)
+local function head_of(queue, name)
+  local now = meta.state[meta.NOW_MS]
+  local minute = (now - now % 60000) / 60000
+  if minute ~= made[3] or name ~= made[2] or queue ~= made[1] then
+    local pair = queue .. "\0" .. (name == queue and "" or name)
+    made[1], made[2], made[3] = queue, name, minute
+    made[4] = struct.pack(HEAD, M.HEAD, NUMBER + minute, TEXT + #pair, pair)
+  end
+  return made[4]
 end
 
-local function append(queue, name, item)
-  local list = M.gathered[1] or { "", "" }
-  M.gathered[1] = list
-  list[1], list[2], list[#list + 1] = queue, name, item
+local function item(kind, first, second)
+  return struct.pack(ITEM, kind, NUMBER + first, NUMBER + second)
 end
 
 local function add(queue, name, kind, first, second)
   local list = M.gathered[1]
-  if list and list[1] == queue and list[2] == name then
-    list[#list + 1] = struct.pack(SAME, LIKE_BEFORE, kind, NUMBER + first, NUMBER + second)
-  else
-    append(queue, name, head_of(meta.state[meta.NOW_MS], queue, name, kind)
-      .. struct.pack(NUMBERS, NUMBER + first, NUMBER + second))
+  if not list then
+    list = { queue, name, head_of(queue, name), nil }
+    M.gathered[1] = list
+  elseif list[1] ~= queue or list[2] ~= name then
+    list[1], list[2], list[#list + 1] = queue, name, head_of(queue, name)
   end
+  list[#list + 1] = item(kind, first, second)
 end
 
 --- Records a new job.
@@ -73,33 +76,31 @@ function M.entered(job)
   local queue, name = job[jobs.QUEUE], job[jobs.NAME]
   if new[1] ~= queue or new[2] ~= name then
     if new[3] > 0 then
-      add(new[1], new[2], ENQUEUED, new[3], M.NONE)
+      add(new[1], new[2], M.ENQUEUED, new[3], M.NONE)
     end
     new[1], new[2], new[3] = queue, name, 0
   end
   new[3] = new[3] + 1
 end
 
---- The item of the last new jobs.
+--- The item of the last new jobs, with its head.
 ---@param before string that of the calls before, or ""
 ---@return string
 function M.follow(before)
-  local queue, name, count, now = new[1], new[2], new[3], meta.state[meta.NOW_MS]
+  local count = new[3]
   if count == 0 then
     return before
   end
+  local head = head_of(new[1], new[2])
   new[3] = 0
-  local second = now - now % 1000
-  if last[2] ~= second or last[3] ~= queue or last[4] ~= name then
-    last[1], last[2], last[3], last[4] = head_of(now, queue, name, ENQUEUED), second, queue, name
-  end
-  local head = last[1]
   if before:sub(1, #head) == head then
-    count = count + struct.unpack(">I4", before, #head + 2)
+    count = count + struct.unpack(">I4", before, #head + 3) -- behind kind and first byte
   elseif before ~= "" then
-    append("", "", before)
+    local list = M.gathered[1] or { "", "" }
+    M.gathered[1] = list
+    list[1], list[2], list[#list + 1] = "", "", before
   end
-  return head .. struct.pack(NUMBERS, NUMBER + count, NUMBER + M.NONE)
+  return head .. item(M.ENQUEUED, count, M.NONE)
 end
 
 local function kind_of(job, to)
@@ -147,7 +148,7 @@ end
 function M.write()
   local list = M.gathered[1]
   M.gathered[1] = nil
-  return redis.call("APPEND", keys.LOG, list[4] and table.concat(list, "", 3) or list[3]) > M.FULL
+  return redis.call("APPEND", keys.LOG, table.concat(list, "", 3)) > M.FULL
 end
 
 --- All that is recorded.

@@ -193,8 +193,7 @@ class Links(Part):
         states = self.trace.states_to_come(job.id, "blocked") or ([doc["status"]] if doc else [])
         states = states or self.webhooks.ends_to_come(job.id)
         if not states:  # the record is gone at once
-            is_skipped_kept = self.queues.most_kept(job.queue, "skipped") > len(self.ended)
-            if "go" in may and self.needs.may_skip(job) and not is_skipped_kept:
+            if "go" in may and self.needs.may_skip(job) and not self.is_skipped_kept(job.queue):
                 return "go"  # which a sweep does before it ends what has expired
             ends = {"cancel": "cancelled", "fail": "error", "expire": "error"}  # as they come in a sweep
             # One that came to depend on what is cancelled with all may have come too late for that.
@@ -209,6 +208,12 @@ class Links(Part):
             did = "expire"
         expect(did in may, "what became of a blocked job", job, doc, states, may)
         return did
+
+    def is_skipped_kept(self, queue):
+        """Whether the record of a job that is skipped in this sweep is there after it, for all that may be skipped."""
+        skipped = sum(state == "skipped" for state in self.ended_as.values())
+        coming = sum(job.status == "blocked" and job.if_failed == "only" for job in self.jobs.values())
+        return self.queues.most_kept(queue, "skipped") >= skipped + coming
 
     def unblock(self, job):
         doc = self.engine.look(job.id) or {}
