@@ -75,7 +75,7 @@ if is_linked then
   creation.check(new_jobs, "jobs")
 end
 serial.open(raws[2])
-local reply = creation.create_all(new_jobs, first + 1, { nil, nil })
+local reply = creation.create_all(new_jobs, ARGV, first + 1, { nil, nil })
 transition.commit()
 if token then
   request.remember("e", token, reply)
