@@ -8,16 +8,14 @@ local workers = require "jqlua.workers.workers"
 
 local M = {}
 
--- Workers and queues are checked where they are read.
-local NEXT = {
-  queues = {}, count = { "integer", 1, 1000 }, order = { "choice", words = "priority ordered" },
+-- What few picks have: a script makes this table only for them. Worker and queues are checked where they are read.
+local RARE = {
+  count = { "integer", 1, 1000 }, order = { "choice", words = "priority ordered" },
   without = { "list", 1, 100, of = "name", distinct = true }, request = { "token" }, wait = { "map" },
 }
-local PICK = {
-  worker = {}, queues = {}, count = NEXT.count, order = NEXT.order, without = NEXT.without, request = NEXT.request,
-  wait = NEXT.wait,
-}
-local FINISH = { worker = {}, pick = { "map" } }
+local NEXT = { queues = {} }
+local PICK = { worker = {}, queues = {} }
+local FINISH = { worker = {}, pick = {} }
 local WAIT = { on = { "text", 1, 64, required = true }, ms = { "ms", 1, 60000, required = true } }
 M.QUEUES = '"*", a name, or a list of 1 to 100 names and patterns'
 
@@ -66,7 +64,12 @@ end
 --- only one, or false; rounds: lists of them, from which jobs are taken one after the other; count, without: a set of
 --- names or false, request, wait, path}, not to be changed
 local function wish_of(spec, path, worker)
-  fields.check(spec, path == "" and PICK or NEXT, path ~= "" and path:sub(1, -2) or nil)
+  for name, value in pairs(spec) do
+    if name ~= "queues" and (name ~= "worker" or path ~= "") then
+      fields.check_value(value, RARE[name]
+        or fields.unknown(path:sub(1, -2), name, RARE, path == "" and PICK or NEXT), path, name)
+    end
+  end
   local wish = wish_of_worker(worker)
   local wanted = M.parse_queues(spec.queues, path .. "queues")
   wish.path, wish.wanted, wish.count, wish.rounds = path, wanted, spec.count or 1, { wanted }
@@ -115,8 +118,16 @@ local finishes = KEPT
 local function parse_finish(blob)
   local spec = check.map(blob)
   check.refuse(not spec and check.not_a_map("spec", blob))
-  fields.check(spec, FINISH)
-  return spec.pick and wish_of(spec.pick, "pick.", spec.worker) or wish_of_worker(spec.worker)
+  for name in pairs(spec) do
+    if name ~= "worker" and name ~= "pick" then
+      fields.unknown("", name, FINISH)
+    end
+  end
+  if spec.pick == nil then
+    return wish_of_worker(spec.worker)
+  end
+  check.refuse(type(spec.pick) ~= "table" and check.problem("pick", "a map", spec.pick))
+  return wish_of(spec.pick, "pick.", spec.worker)
 end
 
 --- The first argument of a finish: what is to be picked next. Refuses the call if it is wrong.
