@@ -1,4 +1,4 @@
--- Renews the leases of the jobs a worker holds, and marks a registered worker as alive.
+-- Renews the leases of jobs that a worker runs, and shows that a registered one is alive.
 --
 -- The reply has for each job the ms of the renewed lease, LOST, or CANCELLED.
 --
@@ -32,9 +32,10 @@ local is_registered = workers.is_id(spec.worker)
 check.refuse(is_registered and not workers.is_registered(spec.worker)
   and check.missing("worker", "registered worker", spec.worker))
 
-local answers = {}
+local answers, ids = {}, {}
 for i, pair in ipairs(spec.jobs) do
   local job = jobs.read(pair[1])
+  ids[i] = pair[1]
   if job and attempts.is_running(job, pair[2]) then
     local left_ms = attempts.renew(job)
     local is_over = left_ms <= 0
@@ -51,6 +52,7 @@ for i, pair in ipairs(spec.jobs) do
 end
 if is_registered then
   workers.seen(spec.worker)
+  workers.name_jobs(spec.worker, ids)
 end
 transition.commit()
 if spec.control then

@@ -1,4 +1,4 @@
--- Takes a worker off the list; the jobs of a registered one go back to their queues.
+-- Takes a worker off the list; the jobs of one that is pushed to go back to their queues.
 --
 -- @arg    worker  worker
 -- @reply  {released: integer}           how many jobs

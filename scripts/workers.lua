@@ -17,18 +17,6 @@ local jobs = require "jqlua.job.jobs"
 local page = require "jqlua.find.page"
 local workers = require "jqlua.workers.workers"
 
-local MOST_SHOWN = 100
-
---- The running jobs of a registered worker, the oldest starts first.
-local function running_of(id)
-  local running = {}
-  local held = redis.call("ZRANGE", keys.HELD .. id, 0, MOST_SHOWN - 1, "WITHSCORES")
-  for i = 1, #held, 2 do
-    running[#running + 1] = { held[i], tonumber(held[i + 1]) }
-  end
-  return running
-end
-
 ---@param held number how many jobs it runs
 local function state_of(id, record, held)
   if record.t and workers.is_gone(record) then
@@ -49,8 +37,8 @@ local function document(id)
   if not record then
     return nil
   end
-  local running = record.t and workers.running(record) or running_of(id)
-  local held = record.t and #running or redis.call("ZCARD", keys.HELD .. id)
+  local running = workers.running(id, record.u)
+  local held = record.u and redis.call("ZCARD", keys.HELD .. id) or #running
   return cmsgpack.pack({
     id = id, name = record.n, queues = record.q, url = record.u, max_jobs = record.m,
     held = held, state = state_of(id, record, held), host = record.h, pid = record.i, version = record.v,

@@ -56,7 +56,6 @@ TAGS = {
     "calls": "Every operation as it is, with the script's own arguments.",
 }
 """Each operation has the role that it takes as its tag."""
-OWN_STATUS = {"TIMEOUT": 408, "UNAUTHORIZED": 401, "RATE": 429}
 
 
 def ref(name: str) -> Schema:
@@ -256,7 +255,7 @@ def _of_reply(operation: Operation, told: Reply) -> tuple[Schema | None, Any]:
 
 def statuses(operation: Operation, route: Route) -> set[int]:
     """All errors that a request may meet."""
-    found = {500, *((OWN_STATUS | STATUS)[error.code] for error in operation.errors)}
+    found = {500, *(STATUS[error.code] for error in operation.errors)}
     kind = operation.replies[0].type
     if kind == "yaml":
         return {400, 500}

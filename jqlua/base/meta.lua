@@ -103,12 +103,11 @@ end
 ---@return table raws values of all keys, from the second on those asked for
 function M.open(...)
   local raws = redis.call("MGET", keys.META, ...)
-  local raw = raws[1]
-  if not raw or #raw < M.SETTINGS_OFFSET or KEYS[2] ~= keys.META or #KEYS ~= 2 then
-    check.refuse(not raw and M.name_problem() or refusal(raw, "unknown"))
-  end
-  local state = M.state
-  if raw ~= state[KNOWN] then
+  local raw, state = raws[1], M.state
+  if raw ~= state[KNOWN] or KEYS[2] ~= keys.META or KEYS[3] then
+    if not raw or #raw < M.SETTINGS_OFFSET or KEYS[2] ~= keys.META or KEYS[3] then
+      check.refuse(not raw and M.name_problem() or refusal(raw, "unknown"))
+    end
     local schema, sleepers, flags, next_due, version, added, secret = struct.unpack(M.FORMAT, raw)
     if schema ~= M.SCHEMA then
       check.refuse(refusal(raw, schema))

@@ -42,7 +42,7 @@ M.STARTED = 2 -- has a whole head
 M.AWAITED = 4 -- a watcher waits for its end, or jobs depend on it or read its result
 M.HAS_OUTCOME = 8 -- keys.OUTCOME exists
 M.HAS_EXTRA = 16 -- keys.EXTRA exists
-M.HELD = 32 -- runs on a registered worker
+M.HELD = 32 -- takes a slot of a worker that is pushed to
 M.READ = 64 -- its result was read
 M.LANED = 128 -- has a section of units
 
@@ -155,12 +155,14 @@ function M.note_removal(id)
   open[keys.JOB .. id] = false
 end
 
---- Writes the record of a new job.
+--- Writes a new job.
 ---@param record string
-function M.create(id, record)
+---@param argument string
+function M.create(id, record, argument)
   local key = keys.JOB .. id
   open[key] = record
   batch.write(key, record)
+  batch.write(keys.ARGUMENT .. id, argument)
 end
 
 --- Changes a field of the tail, other than its units.

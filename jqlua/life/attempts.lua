@@ -46,9 +46,9 @@ end
 
 --- Starts a job that has been removed from where it waited.
 ---@param holder string worker
----@param is_registered boolean
+---@param is_held boolean whether it takes a slot of a worker that is pushed to
 ---@return string? document for the worker; nil if the job expired
-function M.start(job, holder, is_registered)
+function M.start(job, holder, is_held)
   local now = meta.state[meta.NOW_MS]
   if job[jobs.OPTIONS] ~= "" and M.has_expired(job) then
     failure.expire(job, true)
@@ -60,7 +60,7 @@ function M.start(job, holder, is_registered)
     job[jobs.FLAGS] = job[jobs.FLAGS] + jobs.STARTED
   end
   transition.move(job, states.RUNNING, now + M.renewable_ms(job), true)
-  if is_registered then
+  if is_held then
     jobs.set(job, jobs.HELD)
     batch.add(keys.HELD .. holder, now, job[jobs.ID])
   end

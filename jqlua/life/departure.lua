@@ -66,7 +66,7 @@ function M.forget(id)
   call("ZREM", keys.WORKER_IDS, id)
   call("ZREM", keys.ALIVE, id)
   due.set(due.RESTING .. id, meta.NONE)
-  call("DEL", keys.HELD .. id)
+  call("DEL", keys.HELD .. id, keys.NAMED .. id)
 end
 
 return M

@@ -78,7 +78,7 @@ end
 function M.fail(job, how, outcome)
   local now, extra = meta.state[meta.NOW_MS], extras.read(job)
   local reason, message = outcome.reason or "other", outcome.message or ""
-  if reason == "timeout" and jobs.has(job, jobs.HELD) then
+  if reason == "timeout" and workers.is_id(job[jobs.WORKER]) then
     workers.lapsed(job[jobs.WORKER])
   end
   job[jobs.HOW] = how

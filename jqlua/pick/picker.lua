@@ -1,10 +1,10 @@
 -- Gives out jobs: those of a pick, of the pick of a finish, and of assign, which chooses workers, too.
 --
--- A plan is what such a call has to do: {wish: as of wishes.of_pick, or of it {worker, count, rounds, wait,
--- is_registered}; worker: who gets the next job; reply: next_ms, and for each job what is in front, if anything, its
+-- A plan is what such a call has to do: {wish: as of wishes.of_pick, or of it {worker, count, rounds,
+-- wait}; worker: who gets the next job; reply: next_ms, and for each job what is in front, if anything, its
 -- document and argument are appended; count and bytes of these jobs; request token or nil, started: what it remembers},
--- and, where needed, {queue: the only one that is read, is_quiet: no jobs are wanted, remembered: of its request,
--- front(worker): what stands in front of each job}.
+-- and, where needed, {queue: the only one that is read, is_quiet: no jobs are wanted, has_slots: its worker is pushed
+-- to, remembered: of its request, front(worker): what stands in front of each job}.
 local attempts = require "jqlua.life.attempts"
 local batch = require "jqlua.base.batch"
 local budget = require "jqlua.job.budget"
@@ -80,7 +80,7 @@ function M.prepare(wish, token, raws, at, reply)
   if wish.is_registered then
     local record = workers.decode(wish.worker, raws[at])
     check.refuse(not record and check.missing("worker", "registered worker", wish.worker))
-    plan.is_quiet = record.k ~= nil
+    plan.is_quiet, plan.has_slots = record.k ~= nil, record.u ~= nil
   end
   return plan
 end
@@ -123,7 +123,7 @@ end
 ---@param raws (string|false)[] a record and an argument of each
 ---@return boolean is_cut whether the call may do no more
 local function start(plan, place, popped, raws)
-  local worker, is_registered, started, reply = plan.worker, plan.wish.is_registered, plan.started, plan.reply
+  local worker, has_slots, started, reply = plan.worker, plan.has_slots, plan.started, plan.reply
   local front = plan.front and plan.front(worker)
   local count, bytes, is_cut = plan.count, plan.bytes, false
   local n = #reply
@@ -134,7 +134,7 @@ local function start(plan, place, popped, raws)
       call("ZADD", queues.key(place.queue, states.QUEUED), popped[i + 1], id)
     else
       local job = jobs.from_record(id, raws[i])
-      local document = job and attempts.start(job, worker, is_registered)
+      local document = job and attempts.start(job, worker, has_slots)
       if document then
         for at = 1, front and #front or 0 do
           n = n + 1
@@ -195,7 +195,8 @@ end
 
 --- Gives out the jobs of a plan, or those that its request got before. Must not raise: writes have begun.
 ---@param source table kind of request; choose(plan, wanted) finds the best place of one of the wish's rounds, or of all
---- that it wants, and whether the search was cut short; wanted(plan): the queues for which a sleeper is woken
+--- that it wants, and whether the search was cut short; wanted(plan): the queues for which a sleeper is woken, and the
+--- names that it refuses
 ---@return number? ms for how long its worker sleeps, if it was put to sleep
 function M.give(plan, source)
   local state, reply, wish, is_quiet = meta.state, plan.reply, plan.wish, plan.is_quiet
@@ -227,7 +228,7 @@ function M.give(plan, source)
   local next_ms = is_more and 0 or meta.next_ms()
   reply[at] = next_ms
   if plan.count > 0 then
-    if wish.is_registered then
+    if plan.has_slots then
       workers.took(plan.worker)
     end
     if plan.request then
@@ -237,7 +238,7 @@ function M.give(plan, source)
   if wakes then
     sleepers.go_on(wait.on, is_ready)
   elseif wait and plan.count == 0 and next_ms ~= 0 and not is_quiet then
-    return sleepers.sleep(wish.worker, wait.on, wait.ms, source.wanted(plan), wish.without)
+    return sleepers.sleep(wish.worker, wait.on, wait.ms, source.wanted(plan))
   end
 end
 
@@ -247,7 +248,7 @@ local PICK = {
     return chooser.best(wanted, plan.wish.without)
   end,
   wanted = function(plan)
-    return plan.wish.wanted
+    return plan.wish.wanted, plan.wish.without
   end,
 }
 

@@ -67,16 +67,20 @@ function M.choose(open_pools, without, count)
   return best, worker, is_more
 end
 
---- Names and patterns of the queues of which pools with room want jobs.
----@return string[]
+--- What pools with room want, for who sleeps meanwhile.
+---@return string[] wanted names and patterns of queues
+---@return table|false without empty where one refuses jobs by name: which are behind such may be for it
 function M.wanted(open_pools)
-  local wanted = {}
+  local wanted, without = {}, false
   for _, pool in ipairs(open_pools) do
-    for _, text in ipairs(call("EXISTS", keys.POOL .. pool.key) == 1 and pool.wanted or {}) do
-      wanted[#wanted + 1] = text
+    if call("EXISTS", keys.POOL .. pool.key) == 1 then
+      for _, text in ipairs(pool.wanted) do
+        wanted[#wanted + 1] = text
+      end
+      without = without or pool.refused and {}
     end
   end
-  return wanted
+  return wanted, without or false
 end
 
 return M

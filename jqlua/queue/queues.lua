@@ -25,7 +25,7 @@ M.HEAD_ID = 7
 M.NAME = 8
 M.CHANGED = 9
 M.IS_NEW = 10
-M.KEYS = 11 -- of its record and its sets
+M.KEYS = 11 -- of its sets, by state, as far as they were needed
 M.FLAGS = 12 -- sum of those below
 M.VERSION = 13 -- of the set of constraints under which its waiting jobs were placed
 M.REOPENED = 14 -- a job of it became ready in this call; or M.BEHIND
@@ -52,41 +52,33 @@ M.LEAST_ID = "00000000000000"
 -- Records this call has read, by name.
 local open = {}
 
--- Queues of earlier calls, by name: used again while what is stored is what they say.
-local known = KEPT
-
 local function decoded(name, raw)
   local flags, max_waiting, running, waiting, ended, priority, id, version, free = struct.unpack(M.FORMAT, raw)
   local paused = flags % 2
   return {
-    paused, max_waiting, running, waiting, ended, priority, id, name, false, false, false,
+    paused, max_waiting, running, waiting, ended, priority, id, name, false, false, {},
     flags - paused, version, false, free, raw,
   }
 end
 
-local function keys_of(name)
-  return keys.OF_QUEUES[name] or memory.keep(keys.OF_QUEUES, name, { record = keys.QUEUE .. name })
-end
-
 --- The key of a queue's record.
 function M.record_key(name)
-  return keys_of(name).record
+  return keys.QUEUE .. name
 end
 
 ---@param raw string|false the stored record
 ---@return table queue a new one if unknown; it is created when it changes
 function M.decode(name, raw)
-  local queue = known[name]
+  local queue = keys.KNOWN_QUEUES[name]
   if not raw then
     queue = {
-      0, 0, meta.NONE, meta.NONE, meta.NONE, meta.NONE, NO_ID, name, false, true, false,
+      0, 0, meta.NONE, meta.NONE, meta.NONE, meta.NONE, NO_ID, name, false, true, {},
       0, meta.state[meta.VERSION], false, 0, false,
     }
   elseif not queue or queue[RAW] ~= raw or queue[M.CHANGED] then -- it changed in a call that failed
-    queue = memory.keep(known, name, decoded(name, raw))
+    queue = memory.keep(keys.KNOWN_QUEUES, name, decoded(name, raw))
   end
   queue[M.REOPENED] = false
-  queue[M.KEYS] = keys_of(name)
   open[name] = queue
   return queue
 end

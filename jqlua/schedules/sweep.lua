@@ -173,8 +173,13 @@ local function of_queue(field, sweep)
   end
 end
 
--- So many ids of jobs that a dead worker lost are kept.
-local MOST_LOST = 20
+local function lost_by(id, record)
+  local ids = {}
+  for i, pair in ipairs(workers.running(id, record.u)) do
+    ids[i] = pair[1]
+  end
+  return ids
+end
 
 local function sweep_workers(_, limit)
   local ttl_ms = settings.at(settings.WORKER_TTL) * 1000
@@ -188,8 +193,7 @@ local function sweep_workers(_, limit)
   for _, id in ipairs(due_ids(keys.ALIVE, limit, meta.state[meta.NOW_MS] - ttl_ms)) do
     local record = workers.edit(id)
     if record then
-      record.x = workers.is_resting(id) and record.x
-        or call("ZRANGE", keys.HELD .. id, 0, MOST_LOST - 1)
+      record.x = workers.is_resting(id) and record.x or lost_by(id, record)
       -- It gets no more jobs, even if moving its jobs takes more than this call.
       workers.rest(id, record, "unreachable", meta.state[meta.NOW_MS] + ttl_ms)
     end

@@ -1,5 +1,6 @@
 -- Documents of statistics: the buckets, and what the log adds to them.
 local keys = require "jqlua.base.keys"
+local statlog = require "jqlua.statistics.statlog"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
 local buckets = require "jqlua.statistics.buckets"
@@ -31,7 +32,7 @@ end
 local log = {} -- its `cells`, decoded once in a call
 
 local function pending()
-  log.cells = log.cells or buckets.cells(call("GET", keys.LOG))
+  log.cells = log.cells or buckets.cells(statlog.read())
   return log.cells
 end
 
@@ -114,13 +115,17 @@ function M.distribution(summary, is_brief)
   }
 end
 
-local function fill(document, cell, is_brief)
+local function filled(document, cell, is_brief)
   for place, kind in ipairs(buckets.KINDS) do
     document[kind] = cell[place]
   end
   document.wait = M.distribution(cell[buckets.WAIT], is_brief)
   document.run = M.distribution(cell[buckets.RUN], is_brief)
-  return cmsgpack.pack(document)
+  return document
+end
+
+local function fill(document, cell, is_brief)
+  return cmsgpack.pack(filled(document, cell, is_brief))
 end
 
 --- A document for each non-empty bucket, oldest first.
@@ -232,6 +237,13 @@ local function sum_of(by, first, last, about, each)
     end)
   end
   return sum, (current - first) * width
+end
+
+--- What happened since midnight UTC.
+---@param queue string
+---@return table document
+function M.today(queue)
+  return filled({}, (sum_of("day", 0, 0, { queue = queue })))
 end
 
 local function share_of(cell)

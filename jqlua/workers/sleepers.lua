@@ -93,10 +93,11 @@ end
 
 --- Sets what the sleepers of a channel, if any, are woken for.
 ---@param wanted string[] names and patterns of queues
-function M.want(channel, wanted)
+---@param without table|false as of sleep
+function M.want(channel, wanted, without)
   local until_ms = last_until(channel)
   if until_ms then
-    call("HSET", keys.SLEEPERS, channel, cmsgpack.pack(wanted, false, until_ms))
+    call("HSET", keys.SLEEPERS, channel, cmsgpack.pack(wanted, without, until_ms))
   end
 end
 

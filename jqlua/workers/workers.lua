@@ -1,8 +1,7 @@
--- Registered workers: their records, what they hold, and their room. A worker that is pushed to stands in its
--- pool's set, ordered by load, exactly while it may get another job: it holds fewer than max_jobs, does not rest and
--- was not asked to be quiet. Workers with the same queues, refused names and key share a pool, so that dispatch reads
+-- Registered workers: their records, and the room of those that are pushed to. Such a worker stands in its pool's set,
+-- ordered by load, exactly while it may get another job: it holds fewer than max_jobs, does not rest and was not asked
+-- to be quiet. Workers with the same queues, refused names and key share a pool, so that dispatch reads
 -- pools and not workers.
-local batch = require "jqlua.base.batch"
 local budget = require "jqlua.job.budget"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
@@ -41,6 +40,10 @@ local SEEN_SIZE = 8
 -- So soon after one, picks and finishes write no other.
 local APART_MS = 1000
 
+local MOST_RUNNING = 100
+local NOTHING = "\144" -- an empty list
+-- So long what is listed is kept, and what workers said of their jobs.
+local KEPT_MS = 3600000
 
 --- Like load, from a record that was read with others.
 ---@param raw string|false
@@ -118,23 +121,18 @@ function M.place(id, record)
   end
 end
 
---- After a job left the worker.
-function M.free(id, job_id)
-  local record = M.load(id)
-  if record and record.u then
-    call("ZREM", keys.HELD .. id, job_id)
-    M.place(id, record)
-  else
-    batch.remove(keys.HELD .. id, job_id)
-  end
-end
-
 --- After the worker got jobs (its held set is written).
 function M.took(id)
   local record = M.load(id)
-  if record and record.u then
+  if record then
     M.place(id, record)
   end
+end
+
+--- After a job left the worker.
+function M.free(id, job_id)
+  call("ZREM", keys.HELD .. id, job_id)
+  M.took(id)
 end
 
 --- Has a worker get jobs again that was busy or could not be reached.
@@ -146,6 +144,37 @@ function M.end_rest(id, record)
     M.save(id, record)
     M.place(id, record)
   end
+end
+
+--- Jobs that a worker runs: of one that is pushed to the first that started, of one that picks those that it named.
+---@param is_pushed? any
+---@return table[] running {{id, started_ms}, ...}, at most MOST_RUNNING
+function M.running(id, is_pushed)
+  local ids = is_pushed and call("ZRANGE", keys.HELD .. id, 0, MOST_RUNNING - 1)
+    or cmsgpack.unpack(call("GET", keys.NAMED .. id) or NOTHING)
+  local running = {}
+  for _, job_id in ipairs(ids) do
+    local job = jobs.read(job_id)
+    budget.pay(budget.LOOK)
+    if #running < MOST_RUNNING and job and job[jobs.STATE] == states.RUNNING and job[jobs.WORKER] == id then
+      running[#running + 1] = { job_id, job[jobs.STARTED_MS] }
+    end
+  end
+  return running
+end
+
+--- Records which jobs a worker that picks runs. It need not name all at a time: what it named before may still run.
+---@param named string[] ids
+function M.name_jobs(id, named)
+  for _, pair in ipairs(M.running(id)) do
+    named[#named + 1] = pair[1]
+  end
+  local ids, is_listed = {}, {}
+  for _, job_id in ipairs(named) do
+    ids[#ids + 1] = not is_listed[job_id] and job_id or nil
+    is_listed[job_id] = true
+  end
+  call("SET", keys.NAMED .. id, cmsgpack.pack(ids), "EX", KEPT_MS / 1000)
 end
 
 --- Records a sign of life: an unreachable worker is reachable again.
@@ -261,12 +290,10 @@ end
 
 -- A worker that was silent for so long is gone: three times the interval of the library's workers.
 local SILENT_MS = 180000
-local KEPT_MS = 3600000
 local MOST = 1000
 local DROPPED = 10 -- at most, by one call
 
----@return table? record as load gives it, and t seen_ms, b since_ms, o ids of jobs that it said it runs, d
---- whether it was registered and died
+---@return table? record as load gives it, and t seen_ms, b since_ms, d whether it was registered and died
 local function load_listed(id)
   local raw = call("HGET", keys.LISTED, id)
   local record = raw and cmsgpack.unpack(raw)
@@ -284,6 +311,7 @@ function M.find(id)
 end
 
 function M.forget_listed(id)
+  call("DEL", keys.NAMED .. id)
   call("HDEL", keys.LISTED, id)
   call("ZREM", keys.WORKER_IDS, id)
   call("ZREM", keys.LISTED_SEEN, id)
@@ -306,9 +334,11 @@ end
 ---@param record table without its times
 function M.announce(record, running)
   local before = load_listed(record.n)
-  record.t, record.o = meta.state[meta.NOW_MS], running
+  record.t = meta.state[meta.NOW_MS]
   record.b = before and not M.is_gone(before) and before.b or record.t
   list(record.n, record)
+  call("DEL", keys.NAMED .. record.n)
+  M.name_jobs(record.n, running or {})
 end
 
 --- Records a registered worker that died.
@@ -317,19 +347,6 @@ end
 function M.died(id, record, last_ms)
   record.d, record.t, record.b, record.s, record.k = true, last_ms, jobs.created_ms(id:sub(2)), nil, nil
   list(id, record)
-end
-
---- The jobs that it reported as running and still runs: {{id, started_ms}, ...}.
-function M.running(record)
-  local running = {}
-  for _, id in ipairs(record.o or {}) do
-    local job = jobs.read(id)
-    budget.pay(budget.LOOK)
-    if job and job[jobs.STATE] == states.RUNNING and job[jobs.WORKER] == record.n then
-      running[#running + 1] = { id, job[jobs.STARTED_MS] }
-    end
-  end
-  return running
 end
 
 return M

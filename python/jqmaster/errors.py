@@ -100,15 +100,15 @@ class Internal(JQError):
 class Unavailable(JQError):
     """Redis could not be asked, or did not carry out the call: connection lost, out of memory, read-only, …
 
-    ``cause`` is the exception of redis-py. After a lost connection or a timeout the call may have been
-    carried out.
+    ``cause`` is the exception of redis-py, ``place`` which partition of a cluster it was. After a lost connection or a
+    timeout the call may have been carried out.
     """
 
     code = "UNAVAILABLE"
 
-    def __init__(self, message: str, cause: Exception | None = None) -> None:
-        super().__init__(message)
-        self.cause = cause
+    def __init__(self, message: str, cause: Exception | None = None, place: str = "") -> None:
+        super().__init__(f"{place}: {message}" if place else message)
+        self.cause, self.place = cause, place
 
 
 class Vanished(Unavailable):
@@ -118,21 +118,6 @@ class Vanished(Unavailable):
     """
 
     code = "VERSION"
-
-    def __init__(self, namespace: str) -> None:
-        super().__init__(
-            f"namespace {namespace} was here and has vanished: Redis was emptied, or is another one. "
-            "Bring its data back; or `jqmaster load` sets it up anew, as --recreate does by itself"
-        )
-
-
-_VANISHED = re.compile(r"namespace (\S+) was here and has vanished")
-
-
-def version_problem(message: str) -> Version | Vanished:
-    """What a master's answer with the code VERSION stands for."""
-    vanished = _VANISHED.match(message)
-    return Version(message) if vanished is None else Vanished(vanished[1])
 
 
 class UnsuitableServer(Unavailable):
@@ -170,9 +155,11 @@ def brought_by(extra: str, what: str) -> Iterator[None]:
         raise NotInstalled(f"{what} needs {error.name}: pip install 'jqmaster[{extra}]'") from error
 
 
-_CLASSES: dict[str, type[JQError]] = {
-    kind.code: kind for kind in (Invalid, NotFound, Conflict, Expired, Lost, Full, Version)
+CLASSES: dict[str, type[JQError]] = {
+    kind.code: kind
+    for kind in (Invalid, NotFound, Conflict, Expired, Lost, Full, Version, Unauthorized, Forbidden, TooFast)
 }
+"""Of refusals, by their codes."""
 
 
 def parse(text: str) -> JQError | None:
@@ -184,7 +171,7 @@ def parse(text: str) -> JQError | None:
     if match is None:
         return None
     code, path, message = match.groups()
-    return _CLASSES[code](message or "", path)
+    return CLASSES[code](message or "", path)
 
 
 def from_redis(problem: Exception) -> JQError:

@@ -11,13 +11,12 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import shutil
-import tempfile
+import os
+import pickle
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 from jqmaster import __version__
 from jqmaster.bundle.link import (
@@ -39,39 +38,31 @@ Clock = Literal["server", "settable"]
 # ``write`` is refused whole when Redis is out of memory; ``drain`` runs all the same, so that a full
 # system can be emptied; ``read`` may run on replicas.
 SHEBANGS = {"write": "#!lua", "drain": "#!lua flags=allow-oom", "read": "#!lua flags=no-writes"}
-_KEPT_BUILDS = 4  # of a checkout: another process may still read from the last ones
 
 
 @dataclass(frozen=True, slots=True)
-class Script:
+class _Text:
+    name: str
+    kept: str | Path = field(compare=False)  # the text, or the file that has it, some MB in all, which few need
+
+    @property
+    def source(self) -> str:
+        return self.kept if isinstance(self.kept, str) else self.kept.read_bytes().decode()
+
+
+@dataclass(frozen=True, slots=True)
+class Script(_Text):
     """A script as Redis gets it. ``sha`` is the SHA-1 of ``source`` in hex; flags: write, drain or read."""
 
-    name: str
-    kept: str | Path = field(compare=False)  # the source, or the file that has it; the sha says which
     sha: str
     flags: str
 
-    @property
-    def source(self) -> str:
-        return _source(self.kept)
-
 
 @dataclass(frozen=True, slots=True)
-class Library:
+class Library(_Text):
     """A library of Redis functions. The one for an operation is called ``<name>_<operation>``."""
 
-    name: str
-    kept: str | Path = field(compare=False)
     functions: frozenset[str]  # operations
-
-    @property
-    def source(self) -> str:
-        return _source(self.kept)
-
-
-def _source(kept: str | Path) -> str:
-    # Sources are read when Redis lacks them: all together are some MB, which each worker would hold.
-    return kept if isinstance(kept, str) else kept.read_bytes().decode()
 
 
 class Bundle(dict[str, Script]):
@@ -99,26 +90,22 @@ def make_script(name: str, source: str, flags: str) -> Script:
 
 @functools.cache
 def builtin(clock: Clock = "server") -> Bundle:
-    """The scripts of this package, by name. A wheel carries them built; a checkout builds them once."""
+    """The scripts of this package, by name. A wheel carries them built; a checkout builds them when they changed."""
     package = Path(__file__).parents[1]
     built, root = package / "lua", package.parents[1]
     if clock == "server" and built.is_dir():
         return read_built(built)
-    sources = [*root.glob("scripts/*.*"), *root.glob("jqlua/**/*.lua"), *package.glob("bundle/*.py")]
-    digest = hashlib.sha1()
-    for path in sorted(sources):
-        digest.update(f"{path.name} {path.stat().st_size}\n".encode() + path.read_bytes())
-    built = root / "build" / f"scripts-{clock}-{digest.hexdigest()[:16]}"
-    if not built.is_dir():
-        built.parent.mkdir(exist_ok=True)
-        others = sorted(built.parent.glob("scripts-*"), key=lambda path: path.stat().st_mtime)
-        for old in others[:-_KEPT_BUILDS]:
-            shutil.rmtree(old, ignore_errors=True)
-        # Written beside and moved: another process sees all of it or nothing; it may have been quicker.
-        with tempfile.TemporaryDirectory(dir=built.parent, ignore_cleanup_errors=True) as beside, suppress(OSError):
-            dump(build(root, clock), Path(beside) / built.name)
-            (Path(beside) / built.name).rename(built)
-    return read_built(built)
+    sources = sorted([*root.glob("scripts/*.*"), *root.glob("jqlua/**/*.lua"), *package.glob("bundle/*.py")])
+    digest = hashlib.sha1(b"".join(path.name.encode() + path.read_bytes() for path in sources)).digest()
+    kept = root / "build" / f"scripts-{clock}.pickle"
+    if kept.is_file() and (content := kept.read_bytes()).startswith(digest):
+        return cast(Bundle, pickle.loads(content[len(digest) :]))
+    bundle = build(root, clock)
+    kept.parent.mkdir(exist_ok=True)
+    beside = kept.with_suffix(f".{os.getpid()}")  # another process sees all of it
+    beside.write_bytes(digest + pickle.dumps(bundle))
+    beside.replace(kept)
+    return bundle
 
 
 def read_built(directory: Path) -> Bundle:

@@ -33,7 +33,7 @@ _LITERAL = re.compile(r'\(?"(?:\\.|[^"\\])*"\)?|true|false|[-\d(][-+*/^(). \dex]
 
 # What check.refuse raises is the reply. pcall would give the text of an error alone.
 _FRAME = """\
-local ok, reply = xpcall(%s, %s)
+local ok, reply = xpcall(%s, function(problem) return problem end)
 local is_refusal = type(reply) == "table" and reply.is_refusal
 if not ok and (not is_refusal or reply.has_writes) then
 %send
@@ -161,52 +161,10 @@ def _used(module: Module, name: str | None, member: str | None) -> tuple[Item | 
     return module.items.get(name), f".{member}" if member else ""
 
 
-# -- scripts ------------------------------------------------------------------------------------------------------
-#
-# Redis runs a script's whole chunk at every call: each function defined costs some hundred instructions, each local of
-# the chunk that it uses some more. Hence a chunk has one table, which holds all that functions use of one another. What
-# the plain life of a job needs (`common`, labels of items) is defined first, the rest when it is first looked for: the
-# functions of a module that the script reaches, or another value.
-
-
-def _group(item: Item) -> Module | Item:
-    return item.module if item.is_function else item
-
-
-def link_script(script: Module, common: Container[str] = (), group: Callable[[Item], Module | Item] = _group) -> str:
-    """The chunk, but for its first line. ``group``: what is defined together."""
-    reached = reached_by(script)
-    first = [item for item in reached if str(item) in common and (item.is_function or not item.uses)]
-    groups: dict[Module | Item, list[Item]] = {}
-    for item in reached:
-        if item not in first:
-            groups.setdefault(group(item), []).append(item)
-    places = {item: f"F_[{n}]" for n, item in enumerate(first, 1)}
-    for n, (of, items) in enumerate(groups.items(), len(first) + 1):
-        places |= {item: f"F_[{n}]" + (f"[{at}]" if of is not item else "") for at, item in enumerate(items, 1)}
-
-    def render(parts: Iterable[str | Item]) -> str:
-        return "".join(part if isinstance(part, str) else places[part] for part in parts)
-
-    def defined(items: Iterable[Item]) -> str:
-        return ",\n".join("function" * item.is_function + render(item.parts) for item in items)
-
-    additions = [
-        f"v = {defined(items)}" if of is items[0] else f"v = {{\n{defined(items)}\n}}" for of, items in groups.items()
-    ]
-    entries = [defined(first)] if first else []
-    if additions:
-        choice = _choice(len(first) + 1, additions)
-        entries.append(f"__index = function(_, n)\nlocal v\n{choice}\nF_[n] = v\nreturn v\nend")
-    table = "local F_\nF_ = {\n" + ",\n".join(entries) + "\n}\nsetmetatable(F_, F_)\n"
-    frame = _FRAME % (f"function()\n{render(script.parts)}\nend", "function(problem) return problem end", "")
-    return table + frame
-
-
-def reached_by(script: Module) -> dict[Item, None]:
-    """The items that it needs."""
+def reached_by(scripts: Iterable[Module]) -> dict[Item, None]:
+    """The items that they need."""
     found: dict[Item, None] = {}
-    waiting = [part for part in script.parts if isinstance(part, Item)]
+    waiting = [part for script in scripts for part in script.parts if isinstance(part, Item)]
     while waiting:
         item = waiting.pop()
         if item not in found:
@@ -215,69 +173,76 @@ def reached_by(script: Module) -> dict[Item, None]:
     return found
 
 
-def _choice(first: int, branches: Sequence[str]) -> str:
-    """Lua that runs the branch of ``n``, the first of them being that of ``first``."""
-    if len(branches) == 1:
-        return branches[0]
-    middle = len(branches) // 2
-    low, high = _choice(first, branches[:middle]), _choice(first + middle, branches[middle:])
+# -- scripts ------------------------------------------------------------------------------------------------------
+#
+# Redis runs a script's whole chunk at every call: each function defined costs some hundred instructions, each local of
+# the chunk that it uses some more. Hence a chunk has one table, which holds all that functions use of one another. What
+# the plain life of a job needs (`common`, labels of items) is defined first, the rest when it is first looked for.
+
+
+def link_script(script: Module, common: Container[str] = ()) -> str:
+    """The chunk, but for its first line."""
+    reached = reached_by([script])
+    first = [item for item in reached if str(item) in common and (item.is_function or not item.uses)]
+    rest = [item for item in reached if item not in first]
+    places = {item: f"F_[{n}]" for n, item in enumerate((*first, *rest), 1)}
+
+    def render(parts: Iterable[str | Item]) -> str:
+        return "".join(part if isinstance(part, str) else places[part] for part in parts)
+
+    entries = ["function" * item.is_function + render(item.parts) for item in places]
+    table = entries[: len(first)]
+    if rest:
+        choice = _choice(len(first) + 1, entries[len(first) :])
+        table.append(f"__index = function(_, n)\nlocal v\n{choice}\nF_[n] = v\nreturn v\nend")
+    defined = "local F_\nF_ = {\n" + ",\n".join(table) + "\n}\nsetmetatable(F_, F_)\n"
+    return defined + _FRAME % (f"function()\n{render(script.parts)}\nend", "")
+
+
+def _choice(first: int, entries: Sequence[str]) -> str:
+    """Lua that sets `v` to the entry of ``n``, the first of them being that of ``first``."""
+    if len(entries) == 1:
+        return f"v = {entries[0]}"
+    middle = len(entries) // 2
+    low, high = _choice(first, entries[:middle]), _choice(first + middle, entries[middle:])
     return f"if n < {first + middle} then\n{low}\nelse\n{high}\nend"
 
 
 # -- the library --------------------------------------------------------------------------------------------------
 #
-# What a script defines anew at each call is defined once: a module when an operation that needs it is first called.
+# What a script defines anew at each call is defined once.
 
 _FLAGS = {"write": "", "drain": '"allow-oom"', "read": '"no-writes"'}
 
-_HEAD = """\
-local KEYS, ARGV
-local definitions, modules, operations, STATE, namespaces = {}, {}, {}, {}, {}
-local current, current_keys
--- Where modules look for keys are those that were asked for since the namespace changed: few, so that it changes
--- at little cost where several take turns.
-local asked = {}
-local function MODULE(name)
-  local M = modules[name]
-  if not M then
-    M = {}
-    modules[name] = M
-    definitions[name](M)
-  end
-  return M
-end
+_LIBRARY = """\
+local F_, K_, S_ -- functions and values; keys of the namespace; tables that begin each call empty
+local KEYS, ARGV, define_keys, namespaces, current
+local definitions = {}
 -- While a library is loaded it has no globals, such as setmetatable: so this waits for the first call.
 local function start()
-  modules, operations, STATE, namespaces, current = { ["base.keys"] = asked }, {}, {}, { n = 0 }, nil
-  setmetatable(asked, { __index = function(_, name)
-    asked[name] = current_keys[name]
-    return asked[name]
+  F_, S_, namespaces = {}, {}, { n = 0 }
+  setmetatable(S_, { __index = function(_, name)
+    S_[name] = {}
+    return S_[name]
   end })
-  setmetatable(STATE, { __index = function(_, name)
-    STATE[name] = {}
-    return STATE[name]
-  end })
+  for _, define in ipairs(definitions) do
+    define()
+  end
   -- Redis keeps the collector going all the time. At an eighth of its pace it costs less, and what lies
   -- about is a megabyte more at most.
   pcall(function() collectgarbage("setstepmul", 25) end)
 end
 local function use(namespace)
-  if not namespaces.n or namespaces.n == 64 then
+  if not current or namespaces.n == 64 then
     start()
   end
-  local keys = namespaces[namespace]
-  if not keys then
-    keys = {}
-    namespaces[namespace], namespaces.n = keys, namespaces.n + 1
-    definitions["base.keys"](keys)
+  K_ = namespaces[namespace]
+  if not K_ then
+    K_ = {}
+    define_keys()
+    namespaces[namespace], namespaces.n = K_, namespaces.n + 1
   end
-  for name in next, asked do
-    asked[name] = nil
-  end
-  current, current_keys = namespace, keys
-end
-local function itself(problem)
-  return problem
+  current = namespace
 end
 local function run(name, keys, arguments)
   KEYS, ARGV = keys, arguments
@@ -286,27 +251,26 @@ local function run(name, keys, arguments)
   elseif keys[1] ~= current then
     use(keys[1])
   end
-  for table, content in next, STATE do
+  for name, content in next, S_ do
     if next(content) ~= nil then
-      STATE[table] = {}
+      S_[name] = {}
     end
-  end
-  local operation = operations[name]
-  if not operation then
-    operation = definitions[name]()
-    operations[name] = operation
   end
 """
 
 
 def link_library(scripts: Sequence[Module]) -> str:
     """The library, but for its functions."""
-    source = _HEAD + _FRAME % ("operation", "itself", "start()\n") + "end\n"
-    for module in sorted(_modules(scripts), key=lambda module: module.name):
-        lines = [_defined(item) for item in module.items.values() if not item.is_state]
-        source += _definition(module, "M", [part for line in lines for part in (*line, "\n")])
-    for script in scripts:
-        source += _definition(script, "", ["return function()\n", *script.parts, "\nend\n"])
+    reached = reached_by(scripts)
+    modules: dict[Module, None] = {}
+    _put_in_order(scripts, modules)
+    source = _LIBRARY + _FRAME % ("F_[name]", "current = nil\n") + "end\n"
+    for module in modules:
+        items = [item for item in module.items.values() if item in reached and not item.is_state]
+        if module.name == KEYS:
+            source += f"function define_keys()\n{_defined(module, items)}end\n"
+        else:
+            source += f"definitions[#definitions + 1] = function()\n{_defined(module, items)}end\n"
     return source
 
 
@@ -319,48 +283,39 @@ def registered(name: str, flags: dict[str, str]) -> str:
     )
 
 
-def _modules(scripts: Iterable[Module]) -> set[Module]:
-    found: set[Module] = set()
-    waiting = [module for script in scripts for module in script.requires.values()]
-    while waiting:
-        module = waiting.pop()
+def _put_in_order(modules: Iterable[Module], found: dict[Module, None]) -> None:
+    """Each behind those that it requires."""
+    for module in modules:
         if module not in found:
-            found.add(module)
-            waiting += module.requires.values()
-    return found
+            _put_in_order(module.requires.values(), found)
+            found[module] = None
 
 
-def _defined(item: Item) -> list[str | Item]:
-    """Its definition."""
-    if item.is_state:
-        return []
-    name = f"M.{item.name}" if item.is_public else item.name
-    local = "" if item.is_public else "local "
-    return [f"{local}function {name}" if item.is_function else f"{local}{name} = ", *item.parts]
+def _place(item: Item) -> str:
+    """How it is called in the library: what is neither a key nor a table of one call is a local of each module."""
+    if item.module.name == KEYS:
+        return f"K_.{item.name}"
+    label = item.module.name.replace(".", "_") + ("_" if item.is_public else "__") + item.name
+    return f"S_.{label}" if item.is_state else label
 
 
-def _place(item: Item, module: Module | None = None) -> str:
-    """How it is called, in its module or in another."""
-    if item.is_state:
-        return f"STATE.{str(item).replace('.', '_')}"
-    if item.module is module:
-        return f"M.{item.name}" if item.is_public else item.name
-    alias = item.module.name.replace(".", "_")
-    return f"{alias}{'.' if item.module.name == KEYS else '_'}{item.name}"
+def _defined(module: Module, items: Sequence[Item]) -> str:
+    """Lua that fetches what a module uses of others, and makes its own for those behind it."""
 
+    def render(parts: Iterable[str | Item]) -> str:
+        return "".join(part if isinstance(part, str) else _place(part) for part in parts)
 
-def _definition(module: Module, parameter: str, parts: Iterable[str | Item]) -> str:
-    """What is of other modules is looked up once, but for keys."""
-    fetched: dict[str, str] = {}
-    body = ""
-    for part in parts:
-        if isinstance(part, str):
-            body += part
-            continue
-        body += _place(part, module)
-        if part.module is not module and part.module.name == KEYS:
-            fetched[_place(part).partition(".")[0]] = f'MODULE("{KEYS}")'
-        elif part.module is not module and not part.is_state:
-            fetched[_place(part)] = f'MODULE("{part.module.name}").{part.name}'
-    head = "".join(f"local {name} = {text}\n" for name, text in fetched.items())
-    return f'definitions["{module.name}"] = function({parameter})\n{head}{body}end\n'
+    own = {item: name for item in items if "." not in (name := _place(item))}
+    used = [
+        part for parts in (module.parts, *(item.parts for item in items)) for part in parts if isinstance(part, Item)
+    ]
+    others = dict.fromkeys(name for item in used if item not in own and "." not in (name := _place(item)))
+    text = "".join(f"local {name} = F_.{name}\n" for name in others)
+    text += "".join(f"local {name}\n" for name in own.values())
+    for item in items:
+        text += f"function {_place(item)}" if item.is_function else f"{_place(item)} = "
+        text += render(item.parts) + "\n"
+    text += "".join(f"F_.{name} = {name}\n" for item, name in own.items() if item.is_public)
+    if module.parts:
+        text += f"function F_.{module.name}()\n{render(module.parts)}\nend\n"
+    return text

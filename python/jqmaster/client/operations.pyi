@@ -109,12 +109,12 @@ class PlainOperations:
     def heartbeat(
         self, worker: str, jobs: Sequence[Sequence[Any]], *, control: bool, arguments: Sequence[bytes] | None = ...
     ) -> HeartbeatReply:
-        """Renews the leases of the jobs a worker holds, and marks a registered worker as alive."""
+        """Renews the leases of jobs that a worker runs, and shows that a registered one is alive."""
     @overload
     def heartbeat(
         self, worker: str, jobs: Sequence[Sequence[Any]], arguments: Sequence[bytes] | None = ...
     ) -> list[Any]:
-        """Renews the leases of the jobs a worker holds, and marks a registered worker as alive."""
+        """Renews the leases of jobs that a worker runs, and shows that a registered one is alive."""
     def history(self, id: str) -> Document:
         """What happened to a job so far, oldest first."""
     def hold(self, id: str, seconds: float | timedelta, by: Any | None = ...) -> int:
@@ -189,6 +189,7 @@ class PlainOperations:
         self,
         names: Sequence[str] | None = ...,
         minutes: int | None = ...,
+        today: bool | None = ...,
         cursor: str | None = ...,
         count: int | None = ...,
     ) -> Page:
@@ -356,7 +357,7 @@ class PlainOperations:
     def unconstrain(self, id: str) -> None:
         """Deletes a constraint. What it held is free."""
     def unregister(self, worker: str) -> int:
-        """Takes a worker off the list; the jobs of a registered one go back to their queues."""
+        """Takes a worker off the list; the jobs of one that is pushed to go back to their queues."""
     def unschedule(self, id: str) -> None:
         """Deletes a recurring job. The jobs it has made stay."""
     def unsubscribe(self, id: str) -> None:

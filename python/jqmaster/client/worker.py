@@ -73,7 +73,7 @@ class AppWorker:
         tasks = self.jq.tasks.values()
         for task in tasks:
             task.check_types()
-        self.queues = list(several(self.queues, "queues") if self.queues else sorted({task.queue for task in tasks}))
+        self.queues = several(self.queues, "queues") if self.queues else sorted({task.queue for task in tasks})
         if not 1 <= self.concurrency <= _MOST_JOBS:
             raise ValueError(f"concurrency: expected 1 to {_MOST_JOBS}, got {self.concurrency}; start more workers")
         if len(self.queues) > _MOST_QUEUES:

@@ -4,16 +4,14 @@ One `Endpoint` belongs to each client: it is the pool of its connections, for th
 plain calls of all threads. All connections, those of calls and those that block or listen (`line`), ask it for the
 address when they connect, and tell it what Redis refuses:
 
-- `MOVED` tells the new address. After `READONLY`, `MASTERDOWN`, `CLUSTERDOWN`, `LOADING`, or when nobody
-  listens at the address, it is looked up again (`topology`); a fixed one is resolved again. All connections
-  go there: lines are cut at once, those of calls connect anew when they are used next.
-- Who has heard nothing for long asks whether anybody is served: a new connection asks Redis something small.
-  When that is answered, the old one is dead. When it is not, the address is looked up again.
+- `MOVED` tells the new address. After `READONLY`, `MASTERDOWN`, `CLUSTERDOWN`, `LOADING`, when nobody
+  listens at the address, or when a reply does not come in time, it is looked up again (`topology`); a fixed
+  one is resolved again. All connections go there: lines are cut at once, those of calls connect anew when
+  they are used next.
 """
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import math
 import ssl
@@ -24,11 +22,10 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import hiredis
 import redis.asyncio as redis_asyncio
-from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError, ResponseError
 
 from jqmaster.connection import plainly
-from jqmaster.connection.redis_connection import REPLY_S, RedisConnection
+from jqmaster.connection.redis_connection import RedisConnection
 from jqmaster.connection.url import Address
 from jqmaster.errors import JQError
 
@@ -43,12 +40,11 @@ log = logging.getLogger("jqmaster.connection")
 
 CONNECT_S = 3.0  # with TLS, password and all
 CONNECT_FOUND_S = 1.5  # the same where another address may be found instead
+REPLY_S = 5.0  # nothing heard for longer: the connection is dead
 LEAVE_AGAIN_S = 0.5
 LOOK_UP_AGAIN_S = 0.2
 PASSES_S = 3.0  # how long a refusal that passes is waited out
 PASSING_S = 0.1
-FREE_S = 20.0  # how long a connection is waited for where all are in use
-PROBE_KEY = "probe"  # never exists
 
 
 class Login(NamedTuple):
@@ -98,22 +94,21 @@ class Endpoint:
     connection_kwargs: Mapping[str, Any] = {"protocol": 2}
 
     def __init__(
-        self, place: Address | str, login: Login, topology: Finder | None = None, connect_s: float | None = None,
-        most: int = 1,
+        self, place: Address | str, login: Login, topology: Finder | None = None, *, connect_s: float | None = None,
+        reply_s: float | None = None, most: int = 1,
     ) -> None:  # fmt: skip
-        """`place`: where it is, if no `topology` knows better. `connect_s`: how long connecting may take. `most`: so
-        many connections for calls, each for one at a time."""
+        """`place`: where it is, if no `topology` knows better. `connect_s`, `reply_s`: how long connecting, and a
+        reply, may take. `most`: so many connections for calls, each for one at a time."""
         self.login = login
         self.topology = topology
-        self.has_functions: bool | None = None  # None: not known yet, and taken for true
+        self.has_functions = True  # as far as is known
         self.connect_s = connect_s or (CONNECT_S if topology is None else CONNECT_FOUND_S)
+        self.reply_s = reply_s or REPLY_S
         self.generation = 0  # how often the connections have left a server
-        self._namespace = ""  # the first that is asked for
         self._address: Address | str | None = None if topology else place
-        self._looked_up = self._left = self._probed = -math.inf
-        self._looking_up, self._probing = plainly.Turns(), plainly.Turns()
+        self._looked_up = self._left = -math.inf
+        self._looking_up = plainly.Turns()
         self._failure: RedisError | None = None  # of the last look, if it found nothing
-        self._is_served = False
         self._lines: set[RedisConnection] = set()
         self._all: list[RedisConnection] = []  # those for calls
         self._idle: list[RedisConnection] = []  # the one that was used last is taken first
@@ -126,42 +121,33 @@ class Endpoint:
 
     def serve(self, namespace: str) -> None:
         """Say which namespace is asked for. Raises Unavailable for one in another slot of a cluster."""
-        self._namespace = self._namespace or namespace
         if self.topology is not None:
             self.topology.serve(namespace)
-
-    @property
-    def small(self) -> tuple[str, str, int]:
-        """A command that changes nothing. It is refused where calls would be, by a replica and by a node that
-        does not have the slot, and held back like them while Redis pauses."""
-        return "PEXPIRE", f"{self._namespace or '{jq}'}:{PROBE_KEY}", 1
 
     async def address(self) -> Address | str:
         """Where to connect to. Raises RedisError."""
         if self.topology is None or self._address is not None:
             assert self._address is not None
             return self._address
-        asked = time.monotonic()
         async with self._looking_up:
             if self._address is None:
-                if self._failure is not None and self._looked_up > asked:
-                    raise self._failure  # somebody looked meanwhile
-                await plainly.pause(self._looked_up + LOOK_UP_AGAIN_S - time.monotonic())
-                self._looked_up = time.monotonic()
-                self._failure = None
+                if self._failure is not None and time.monotonic() < self._looked_up + LOOK_UP_AGAIN_S:
+                    raise self._failure  # somebody looked just now
                 try:
                     self._address = await self.topology.find()
                 except RedisError as problem:
                     self._failure = problem
                     raise
+                finally:
+                    self._looked_up = time.monotonic()
             return self._address
 
     @asynccontextmanager
-    async def line(self, reply_s: float = REPLY_S) -> AsyncIterator[RedisConnection]:
-        """A connection for what blocks or listens. `reply_s`: how long a reply may rightly take. It is cut
-        when its server is left: who uses it gets one of redis-py's errors, and makes another."""
-        connection = RedisConnection(self)
-        connection.reply_s, connection.is_line = reply_s, True
+    async def line(self, block_s: float = 0.0) -> AsyncIterator[RedisConnection]:
+        """A connection for what listens, or blocks for so long. It is cut when its server is left: who uses it gets
+        one of redis-py's errors, and makes another."""
+        connection = RedisConnection(self, block_s)
+        connection.is_line = True
         try:
             await connection.ready()
             if not plainly.is_plain():  # else its own thread sees it, when it sends the next time
@@ -181,11 +167,8 @@ class Endpoint:
             await self.release(connection)
 
     async def get_connection(self) -> RedisConnection:
-        """One that is connected. Raises RedisError."""
-        try:
-            await self._free.acquire(FREE_S)
-        except TimeoutError as problem:
-            raise RedisConnectionError("all connections are in use") from problem
+        """One that is connected. Raises RedisError, and TimeoutError when a `plainly.within` is over."""
+        await self._free.acquire()
         try:
             connection = self._idle.pop()
         except IndexError:
@@ -210,22 +193,11 @@ class Endpoint:
 
     aclose = disconnect
 
-    async def is_served(self, since: float) -> bool:
-        """Whether a new connection is served, so that one that has heard nothing since then is dead; or the server was
-        left. One asks for all who want to know at the same time."""
-        async with self._probing:
-            if self._probed < since:
-                self._probed, self._is_served = time.monotonic(), False
-                self._is_served = await self._probe()
-            return self._is_served
-
     # -- what connections tell --------------------------------------------------------------------
 
-    def lost(self, connection: RedisConnection) -> None:
-        """It is dead. Others that are as old may be, too."""
-        if connection.generation == self.generation:
-            log.info("a connection to %s is dead: cutting it", self)
-            self._leave_lines()
+    def silent(self, connection: RedisConnection) -> None:
+        """A reply did not come in time. Others that are as old may be dead, too."""
+        self._leave(connection, "no answer", None)
 
     def unreachable(self, connection: RedisConnection, problem: Exception) -> None:
         """It could not connect."""
@@ -246,37 +218,14 @@ class Endpoint:
 
     # -- parts ------------------------------------------------------------------------------------
 
-    async def _probe(self) -> bool:
-        before, generation = self._address, self.generation
-        try:
-            async with plainly.within(self.connect_s), self.line(math.inf) as fresh:
-                await fresh.send_command(*self.small)
-                try:
-                    await fresh.read_response()
-                except ResponseError as problem:
-                    return not str(problem).startswith("BUSY")  # a long script: nobody is served
-        except (RedisError, OSError) as problem:
-            plainly.left_s()  # that who asks has no time left says nothing of the server
-            if self.topology is None or generation != self.generation:
-                return False
-            self._address = None
-            with contextlib.suppress(RedisError, OSError):
-                if await self.address() == before:
-                    return False
-            log.info("%s does not answer (%s): leaving it", before, problem)
-        return True
-
     def _leave(self, connection: RedisConnection, problem: object, address: Address | None) -> None:
         if connection.generation != self.generation:
             return  # it is of a server that has been left already
         log.info("leaving %s: %s", self, problem)
         self._left = time.monotonic()
-        self.has_functions = None
+        self.has_functions = True
         if self.topology is not None:
             self._address = address
-        self._leave_lines()
-
-    def _leave_lines(self) -> None:
         self.generation += 1
         for line in list(self._lines):
             line.cut()

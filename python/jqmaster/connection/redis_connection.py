@@ -3,7 +3,6 @@ redis-py's asynchronous client wants of one."""
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Iterable
 from typing import Any
@@ -11,8 +10,8 @@ from typing import Any
 import hiredis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import (
-    AuthenticationError,
     InvalidResponse,
     NoPermissionError,
     NoScriptError,
@@ -20,15 +19,11 @@ from redis.exceptions import (
     RedisError,
     ResponseError,
 )
-from redis.exceptions import ConnectionError as RedisConnectionError
 
 from jqmaster.connection import plainly
 from jqmaster.connection.stream import Stream, opened
 
-REPLY_S = 1.0  # nothing heard for longer: the connection is probed
-GRACE_S = 0.2  # for a reply that came before the probe's, and has not been read
-_SLOWEST_BYTES_PER_S = 100_000  # a command that is sent so slowly is still under way
-_LARGE = 32_768  # bytes that a socket takes at once, or nearly
+_SILENT_S = 1.0  # a shorter silence says nothing of the connection, however little time its caller had
 _KINDS: dict[str, type[ResponseError]] = {
     "NOPERM": NoPermissionError,
     "NOSCRIPT": NoScriptError,
@@ -36,12 +31,8 @@ _KINDS: dict[str, type[ResponseError]] = {
 }
 
 
-def _problem(text: str) -> RedisError:
+def _problem(text: str) -> ResponseError:
     """What an error reply stands for. Its text is that of Redis, with the code."""
-    if text.startswith(("NOAUTH", "WRONGPASS", "ERR AUTH")):
-        return AuthenticationError(text.removeprefix("ERR "))
-    if text == "ERR max number of clients reached":
-        return RedisConnectionError(text)
     return _KINDS.get(text.partition(" ")[0], ResponseError)(text.removeprefix("ERR "))
 
 
@@ -51,31 +42,22 @@ class RedisConnection:
     retry = Retry(NoBackoff(), 0)
     db = 0
 
-    def __init__(self, endpoint: Any) -> None:
-        """`endpoint`: an `Endpoint`."""
+    def __init__(self, endpoint: Any, block_s: float = 0.0) -> None:
+        """`endpoint`: an `Endpoint`. `block_s`: how long its commands block."""
         self.endpoint = endpoint
         self.generation = endpoint.generation
-        self.reply_s = REPLY_S  # how long a reply may rightly take
         self.is_line = False  # for what blocks or listens
-        self._sending_s = 0.0  # how long what was sent last may take on its way
+        self._reply_s = endpoint.reply_s + block_s  # how long a reply may take
+        self._sent = 0.0  # when the last command was
         self._stream: Stream | None = None
         self._reader: Any = None
 
     async def ready(self) -> None:
         """Connect it, if it is not connected to where its endpoint is; and anew when Redis has closed it."""
-        stream = self._stream
-        if stream is not None:
-            if self.generation == self.endpoint.generation and stream.is_open():
-                return
-            self.cut()
-        try:
-            await self._connect()
-        except BaseException:
-            self.cut()
-            raise
-
-    async def _connect(self) -> None:
         endpoint = self.endpoint
+        if self._stream is not None and self.generation == endpoint.generation and self._stream.is_open():
+            return
+        self.cut()
         place = await endpoint.address()  # which has a limit of its own
         self.generation = endpoint.generation
         try:
@@ -83,12 +65,14 @@ class RedisConnection:
                 self._stream = await opened(place, endpoint.login.context)
                 self._reader = hiredis.Reader(protocolError=InvalidResponse, replyError=_problem)
                 await self._greet()
-        except (RedisError, OSError) as problem:
-            endpoint.unreachable(self, problem)
-            if isinstance(problem, RedisError):
-                raise
-            why = problem.strerror or str(problem) or "timeout"
-            raise RedisConnectionError(f"no connection to {endpoint}: {why}") from problem
+        except BaseException as problem:
+            self.cut()
+            if isinstance(problem, RedisError | OSError):
+                endpoint.unreachable(self, problem)
+            if isinstance(problem, OSError):
+                why = problem.strerror or str(problem) or "timeout"
+                raise RedisConnectionError(f"no connection to {endpoint}: {why}") from problem
+            raise
 
     async def _greet(self) -> None:
         login = self.endpoint.login
@@ -124,70 +108,44 @@ class RedisConnection:
     async def send_packed_command(self, packed: bytes) -> None:
         if self._stream is None or (self.is_line and self.generation != self.endpoint.generation):
             raise RedisConnectionError("the server was left")
-        self._sending_s = 0.0 if len(packed) <= _LARGE else len(packed) / _SLOWEST_BYTES_PER_S
+        self._sent = time.monotonic()
         try:
-            await self._stream.send(packed, REPLY_S + self._sending_s)
+            await self._stream.send(packed, self._reply_s)
         except BaseException as problem:
-            self.cut()
-            if isinstance(problem, OSError):
-                plainly.left_s()
-                raise RedisConnectionError(f"the connection was lost: {problem}") from problem
+            self._failed(problem)
             raise
 
     async def read_response(self, *, within_s: float | None = None, **_: Any) -> Any:
-        """The next reply. With `within_s` None stands for none within so long. Without, a late one is waited for while
-        the connection lives."""
+        """The next reply. With `within_s` None stands for none within so long."""
         try:
             reply = self._reader.gets()
             while reply is False:
-                piece = await self._receive(self.reply_s + self._sending_s if within_s is None else within_s)
+                if self._stream is None:
+                    raise RedisConnectionError("the server was left")
+                piece = await self._stream.receive(self._reply_s if within_s is None else within_s)
                 if piece is None and within_s is not None:
                     return None
                 if piece is None:
-                    piece = await self._late()
+                    raise TimeoutError
                 if not piece:
                     raise RedisConnectionError("the connection was closed by the server")
                 self._reader.feed(piece)
                 reply = self._reader.gets()
-            if isinstance(reply, RedisConnectionError):
-                raise reply
         except BaseException as problem:
-            self.cut()
-            if isinstance(problem, OSError) and not isinstance(problem, TimeoutError):
-                raise RedisConnectionError(f"the connection was lost: {problem}") from problem
+            self._failed(problem)
             raise
         if isinstance(reply, ResponseError):
             self.endpoint.refused(self, reply)
             raise reply
         return reply
 
-    async def blocking(self, block_s: float, *command: Any) -> Any:
-        """The reply to a command that may block for so long. A small one goes ahead: it is held back as the
-        other would be, and else answered at once, so that the time of the other begins when Redis begins
-        with it, however long a pause was."""
-        self.reply_s = REPLY_S
-        await self.send_packed_command(self.pack_commands([self.endpoint.small, command]))
-        with contextlib.suppress(NoPermissionError):
-            await self.read_response()
-        self.reply_s = block_s + REPLY_S
-        return await self.read_response()
-
-    # -- parts ------------------------------------------------------------------------------------
-
-    async def _receive(self, within_s: float) -> bytes | None:
-        if self._stream is None:
-            raise RedisConnectionError("the server was left")
-        return await self._stream.receive(within_s)
-
-    async def _late(self) -> bytes:
-        """What comes although nothing did for long. A slow Redis is never taken for a dead connection."""
-        silent_s = self.reply_s + self._sending_s
-        while True:
-            is_dead = await self.endpoint.is_served(time.monotonic() - silent_s)
-            silent_s = GRACE_S if is_dead else REPLY_S
-            piece = await self._receive(silent_s)
-            if piece is not None:
-                return piece
-            if is_dead:
-                self.endpoint.lost(self)
-                raise RedisConnectionError("no answer on this connection")
+    def _failed(self, problem: BaseException) -> None:
+        """It cannot be used any more. Raises what stands for an OSError."""
+        self.cut()
+        if isinstance(problem, TimeoutError):
+            if time.monotonic() > self._sent + _SILENT_S:
+                self.endpoint.silent(self)
+            plainly.left_s()
+            raise RedisConnectionError(f"no answer within {self._reply_s:g} s") from problem
+        if isinstance(problem, OSError):
+            raise RedisConnectionError(f"the connection was lost: {problem}") from problem

@@ -56,8 +56,9 @@ class _Socket:
         self._within_s = -1.0
 
     def _bound(self, within_s: float) -> None:
-        within_s = min(within_s, plainly.left_s(), _LONG_S)
-        if within_s != self._within_s:  # a call of the system
+        # In tenths, so that calls one after the other have the same: setting it is a call of the system.
+        within_s = math.ceil(10 * min(within_s, plainly.left_s(), _LONG_S)) / 10
+        if within_s != self._within_s:
             self._socket.settimeout(within_s)
             self._within_s = within_s
 
@@ -87,12 +88,11 @@ class _Flow(asyncio.Protocol):
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._came: list[bytes] = []
-        self._size = 0
+        self._came = b""
         self._has_ended = False
         self._problem: Exception | None = None
         self._waiter: asyncio.Future[None] | None = None
-        self._late_at = math.inf
+        self._late_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
     async def send(self, data: bytes, within_s: float = math.inf) -> None:
@@ -103,8 +103,9 @@ class _Flow(asyncio.Protocol):
     async def receive(self, within_s: float = math.inf) -> bytes | None:
         if not self._came and not self._has_ended:
             self._waiter = self._loop.create_future()
-            self._late_at = self._loop.time() + min(within_s, plainly.left_s())
-            self._watch()
+            self._late_at = self._loop.time() + min(within_s, plainly.left_s(), _LONG_S)
+            if self._timer is None or self._timer.when() > self._late_at:
+                self._watch()
             await self._waiter
         if self._problem is not None:
             raise self._problem
@@ -113,28 +114,18 @@ class _Flow(asyncio.Protocol):
                 return b""
             plainly.left_s()
             return None
-        data = self._came[0] if len(self._came) == 1 else b"".join(self._came)
-        self._came.clear()
-        if self._size > _PIECE:
+        data, self._came = self._came, b""
+        if len(data) > _PIECE:
             self._transport.resume_reading()
-        self._size = 0
         return data
 
     def _watch(self) -> None:
-        """One timer, which outlasts many receipts: to make one for each would cost more than to wait."""
-        if self._late_at == math.inf or (self._timer is not None and self._timer.when() <= self._late_at):
-            return
+        """One timer, which outlasts many receipts: to make one for each would take a twentieth of a call."""
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self._loop.call_at(self._late_at, self._look)
-
-    def _look(self) -> None:
-        self._timer = None
-        if self._waiter is None or self._waiter.done():
-            return
-        if self._loop.time() < self._late_at:
-            self._watch()
-        else:
+        is_late = self._loop.time() >= self._late_at
+        self._timer = None if is_late else self._loop.call_at(self._late_at, self._watch)
+        if is_late:
             self._wake()
 
     def is_open(self) -> bool:
@@ -150,9 +141,8 @@ class _Flow(asyncio.Protocol):
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        self._came.append(data)
-        self._size += len(data)
-        if self._size > _PIECE:
+        self._came += data
+        if len(self._came) > _PIECE:
             self._transport.pause_reading()
         self._wake()
 

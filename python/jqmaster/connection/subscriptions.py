@@ -35,8 +35,9 @@ async def listened(
                 message = None
                 while (left_s := until - time.monotonic()) > 0:
                     if message is None:
-                        await line.send_command("SSUBSCRIBE", channel)  # any number of times: it is answered
-                        message = await line.read_response()
+                        async with plainly.within(left_s):
+                            await line.send_command("SSUBSCRIBE", channel)  # any number of times: it is answered
+                            message = await line.read_response()
                         failures = 0
                     if message[0] == b"sunsubscribe":  # the slot went elsewhere
                         break

@@ -7,7 +7,6 @@ Here all are asked at once: a dead node costs no time, one that was cut off from
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +21,6 @@ from jqmaster.connection.url import Address
 from jqmaster.errors import Unavailable
 
 ANSWER_S = 2.0
-REST_S = 0.1  # for those behind the majority
 MOST_NODES = 30
 
 
@@ -81,29 +79,18 @@ class ClusterNodes:
 
 
 async def _ask(hosts: Sequence[Address], login: Login, *command: str) -> list[tuple[Address, Any]]:
-    """The answers of those who give one in time. A majority does not wait for the rest."""
+    """The answers of those who give one in time."""
     if plainly.is_plain():
         with ThreadPoolExecutor(1) as threads:  # this one may have a loop
             return threads.submit(asyncio.run, _ask(hosts, login, *command)).result()
 
     async def ask(host: Address) -> Any:
-        async with Endpoint(host, login).line() as line:
+        async with plainly.within(ANSWER_S), Endpoint(host, login).line() as line:
             await line.send_command(*command)
             return await line.read_response()
 
-    asked = {asyncio.create_task(ask(host)): host for host in hosts}
-    pending, answers = set(asked), list[tuple[Address, Any]]()
-    until = time.monotonic() + ANSWER_S
-    try:
-        while pending and (wait_s := until - time.monotonic()) > 0:
-            done, pending = await asyncio.wait(pending, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
-            answers += [(asked[task], task.result()) for task in done if task.exception() is None]
-            if len(answers) * 2 > len(hosts):
-                until = min(until, time.monotonic() + REST_S)
-    finally:
-        for task in pending:
-            task.cancel()
-    return answers
+    answers = await asyncio.gather(*map(ask, hosts), return_exceptions=True)
+    return [pair for pair in zip(hosts, answers, strict=True) if not isinstance(pair[1], BaseException)]
 
 
 def _text(value: bytes | str) -> str:

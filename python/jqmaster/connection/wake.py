@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import logging
 import random
-import secrets
 from collections import deque
 from collections.abc import Iterable
 from typing import Any
@@ -65,10 +64,6 @@ class Channel:
         self._sleepers: deque[_Sleeper] = deque()
         self._sleeper_came = asyncio.Event()
         self._listener: asyncio.Task[None] | None = None
-        # To end our own BZPOPMIN, which waits for this key as well. CLIENT UNBLOCK would crash Redis 7.0
-        # while CLIENT PAUSE or FAILOVER holds the command back.
-        self._own_key = f"{key}:{secrets.token_hex(6)}"
-        self._is_blocked = False
         self._stopped = False
         self._timer: asyncio.TimerHandle | None = None
         self._background: set[asyncio.Task[None]] = set()
@@ -112,7 +107,7 @@ class Channel:
         if self._sleepers:
             self._sleepers.popleft().alarm.set()
         else:
-            self._spawn(self._put(self.key))
+            self._spawn(self._put())
 
     def wake_same(self, who: str) -> None:
         """Wake one more sleeper of the same worker: its pick that found a job ended the worker's rest, and
@@ -146,27 +141,19 @@ class Channel:
     def hand_over(self) -> None:
         """Wake everybody here for good, and have somebody in another process look.
 
-        A sleeper that has just been woken may not have looked yet, and nobody else may know of the moment
-        that `look_in` was told.
+        A sleeper that has just been woken may not have looked yet, nobody else may know of the moment that `look_in`
+        was told, and a marker may be on its way here.
         """
         if not self._stopped:
             self._stopped = True
             self.wake_all()
-            self.pass_on()
+            if self._timer is not None:
+                self._timer.cancel()
+            self._spawn(self._leave())
 
     async def stop(self) -> None:
         """`hand_over`, and close the connection, within about `STOP_TIMEOUT_S`."""
         self.hand_over()
-        if self._timer is not None:
-            self._timer.cancel()
-        self._sleeper_came.set()
-        if self._listener is not None:
-            # A marker may be on its way: the reply is still read, if it comes in time.
-            if self._is_blocked:
-                self._spawn(self._put(self._own_key))
-            await asyncio.wait({self._listener}, timeout=STOP_TIMEOUT_S)
-            await end([self._listener], STOP_TIMEOUT_S)
-        # Last: the listener may have taken one more marker, which has to go back.
         if self._background:
             await asyncio.wait(set(self._background), timeout=STOP_TIMEOUT_S)
 
@@ -181,12 +168,19 @@ class Channel:
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 
-    async def _put(self, key: str) -> None:
+    async def _leave(self) -> None:
+        await end([self._listener])
+        with contextlib.suppress(RedisError, OSError):
+            # When this is answered, Redis has seen that the connection is closed: it takes no marker any more.
+            await self._redis.pexpire(self.key, WINDOW_MS)
+        await self._put()
+
+    async def _put(self) -> None:
         with contextlib.suppress(RedisError, OSError):
             async with self._redis.pipeline(transaction=False) as pipe:
-                pipe.zadd(key, {b"1": 0})
+                pipe.zadd(self.key, {b"1": 0})
                 # Whoever sleeps looks within the window anyway; a channel nobody uses any more leaves no key.
-                pipe.pexpire(key, WINDOW_MS)
+                pipe.pexpire(self.key, WINDOW_MS)
                 await pipe.execute()
 
     async def _listen(self) -> None:
@@ -194,17 +188,15 @@ class Channel:
         failures = 0
         while self._sleepers:  # no await after this look: a sleeper that comes later starts a new listener
             try:
-                async with self._endpoint.line() as line:
+                async with self._endpoint.line(self._block_s) as line:
                     while await self._has_sleepers():
-                        self._is_blocked = True
-                        reply = await line.blocking(self._block_s, "BZPOPMIN", self.key, self._own_key, self._block_s)
-                        self._is_blocked = False
+                        await line.send_command("BZPOPMIN", self.key, self._block_s)
+                        reply = await line.read_response()
                         failures = 0
-                        if reply is not None and bytes(reply[0]) == self.key.encode():
+                        if reply is not None:
                             self.pass_on()
             except (RedisError, OSError) as error:
                 log.info("lost Redis while waiting on %s: %s", self.key, error)
-                self._is_blocked = False
                 # A marker may have gone with the connection, so everybody looks. And somebody once more when
                 # Redis has forgotten the connection, too.
                 self.wake_all()
@@ -214,8 +206,8 @@ class Channel:
 
     async def _has_sleepers(self) -> bool:
         """Whether there are any, or come soon."""
-        if not self._sleepers and not self._stopped:
+        if not self._sleepers:
             self._sleeper_came.clear()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._sleeper_came.wait(), LINGER_S)
-        return bool(self._sleepers) and not self._stopped
+        return bool(self._sleepers)

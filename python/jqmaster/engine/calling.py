@@ -91,8 +91,11 @@ def _arguments(operation: str) -> dict[str, Declared]:
 # -- arguments ----------------------------------------------------------------------------------------------------
 
 
-def packed(contract: Operation, given: Mapping[str, Any]) -> list[Argument]:
-    """The script's own arguments. Raises Invalid, naming what MessagePack cannot hold."""
+def packed(
+    contract: Operation, given: Mapping[str, Any], packer: Callable[[Spec], bytes] | None = None
+) -> list[Argument]:
+    """The script's own arguments, the spec packed by `pack` or another. Raises Invalid, naming what MessagePack cannot
+    hold."""
     known = _arguments(contract.name)
     behind = contract.behind
     spec = {name: _plain(known[name].type, value) for name, value in given.items() if name not in behind}
@@ -101,7 +104,7 @@ def packed(contract: Operation, given: Mapping[str, Any]) -> list[Argument]:
     arguments: list[Argument] = []
     for position in contract.positions:
         if position == "spec" or (position == "[spec]" and spec):
-            arguments.append(pack(spec))
+            arguments.append((packer or pack)(spec))
         elif position.endswith("..."):
             name = position[:-3]
             if isinstance(values := given.get(name, ()), str | bytes):

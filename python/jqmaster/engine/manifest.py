@@ -41,7 +41,7 @@ async def note(
 
     Raises RedisError.
     """
-    key = await _sources_key(client, namespace)
+    key = SHARED
     version = version_of(scripts)
     arguments = [namespace, version, "1" if make_current else "0"]
     arguments += [library.name, listed(library)] if library else ["", ""]
@@ -62,11 +62,13 @@ async def note(
             sources = {name: contracts if name == digest else keeping[name].source for name in names}
             if names:
                 await client.hset(key, mapping={name: packed(source) for name, source in sources.items()})
-        except NoPermissionError:
-            if key != SHARED:
+        except ResponseError as problem:
+            # In a cluster, all of a namespace is in its slot.
+            is_refused = isinstance(problem, NoPermissionError) or str(problem).startswith("CROSSSLOT")
+            if key != SHARED or not is_refused:
                 raise
-            log.info("key %s is not permitted: namespace %s has its sources alone", SHARED, namespace)
-            key = _own_key(namespace)
+            log.info("namespace %s has its sources alone: %s", namespace, problem)
+            key = f"{namespace}:scripts"
     raise ResponseError(f"{key}: sources are deleted while they are written")
 
 
@@ -82,19 +84,6 @@ async def run(client: Redis, source: str, *arguments: Any) -> Any:
         except NoScriptError:
             await client.script_load(source)
     return await client.execute_command(*called)
-
-
-async def _sources_key(client: Redis, namespace: str) -> str:
-    """In a cluster, all of a namespace is in its slot. Where that cannot be seen it may be one."""
-    try:
-        mode = (await client.info("server")).get("redis_mode")
-    except NoPermissionError:
-        mode = None
-    return SHARED if mode in ("standalone", "sentinel") else _own_key(namespace)
-
-
-def _own_key(namespace: str) -> str:
-    return f"{namespace}:scripts"
 
 
 @functools.lru_cache(maxsize=256)

@@ -130,12 +130,12 @@ class CallsByName(Calling):
     async def heartbeat(
         self, worker: str, jobs: Sequence[Sequence[Any]], *, control: bool, arguments: Sequence[bytes] | None = ...
     ) -> HeartbeatReply:
-        """Renews the leases of the jobs a worker holds, and marks a registered worker as alive."""
+        """Renews the leases of jobs that a worker runs, and shows that a registered one is alive."""
     @overload
     async def heartbeat(
         self, worker: str, jobs: Sequence[Sequence[Any]], arguments: Sequence[bytes] | None = ...
     ) -> list[Any]:
-        """Renews the leases of the jobs a worker holds, and marks a registered worker as alive."""
+        """Renews the leases of jobs that a worker runs, and shows that a registered one is alive."""
     async def history(self, id: str) -> Document:
         """What happened to a job so far, oldest first."""
     async def hold(self, id: str, seconds: float | timedelta, by: Any | None = ...) -> int:
@@ -210,6 +210,7 @@ class CallsByName(Calling):
         self,
         names: Sequence[str] | None = ...,
         minutes: int | None = ...,
+        today: bool | None = ...,
         cursor: str | None = ...,
         count: int | None = ...,
     ) -> Page:
@@ -377,7 +378,7 @@ class CallsByName(Calling):
     async def unconstrain(self, id: str) -> None:
         """Deletes a constraint. What it held is free."""
     async def unregister(self, worker: str) -> int:
-        """Takes a worker off the list; the jobs of a registered one go back to their queues."""
+        """Takes a worker off the list; the jobs of one that is pushed to go back to their queues."""
     async def unschedule(self, id: str) -> None:
         """Deletes a recurring job. The jobs it has made stay."""
     async def unsubscribe(self, id: str) -> None:

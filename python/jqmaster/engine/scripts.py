@@ -104,41 +104,19 @@ async def install(
 
 
 async def load_library(client: Redis, library: Library, form: Form) -> bool:
-    """Whether the library's functions can be called, which are loaded if need be.
-
-    A user who may call functions need not be allowed to load them, if somebody else does. Raises RedisError,
-    and NoFunctions when they cannot be called although ``form`` is "functions".
-    """
+    """Whether the library is there, which is loaded if need be. Raises RedisError, and NoFunctions where it cannot be
+    loaded although ``form`` is "functions"."""
     try:
         await client.execute_command("FUNCTION", "LOAD", library.source)
-    except ResponseError as refusal:
-        if not ("already exists" in str(refusal) or refuses_functions(refusal)):
+    except ResponseError as problem:
+        if "already exists" in str(problem):
+            return True
+        if not refuses_functions(problem):
             raise
-    problem = await _called_wrongly(client, library)
-    is_callable = not (is_missing_function(problem) or refuses_functions(problem))
-    if not is_callable and form == "functions":
-        raise NoFunctions(problem)
-    return is_callable
-
-
-async def has_functions(client: Redis, library: Library) -> bool:
-    """Whether functions can be called, once they are loaded. Raises RedisError."""
-    return not refuses_functions(await _called_wrongly(client, library))
-
-
-async def _called_wrongly(client: Redis, library: Library) -> Exception:
-    """The error reply to a call that gives no namespace, which is refused before anything else: of the first
-    function that this user may call."""
-    for name in sorted(library.functions):
-        try:
-            reply = await client.execute_command("FCALL", f"{library.name}_{name}", 0)
-        except ResponseError as problem:
-            said = problem
-        else:
-            raise AssertionError(f"accepted: {reply!r}")
-        if not isinstance(said, NoPermissionError):
-            break
-    return said
+        if form == "functions":
+            raise NoFunctions(problem) from problem
+        return False
+    return True
 
 
 def refuses_functions(problem: Any) -> bool:

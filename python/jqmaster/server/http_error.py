@@ -4,26 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from redis.exceptions import ResponseError
 
 from jqmaster.errors import JQError, Unavailable, Vanished
 
-# The engine's codes. VERSION is 503 and not 500: the server is well, its Redis is not (yet) what it serves.
 STATUS = {
-    "INVALID": 400,
-    "FORBIDDEN": 403,
-    "NOTFOUND": 404,
-    "CONFLICT": 409,
-    "EXPIRED": 410,
-    "LOST": 409,
-    "CANCELLED": 409,
-    "FULL": 429,
-    "VERSION": 503,
-    "UNAVAILABLE": 503,
-    "INTERNAL": 500,
-}
+    "INVALID": 400, "UNAUTHORIZED": 401, "FORBIDDEN": 403, "NOTFOUND": 404, "METHOD": 405, "TIMEOUT": 408,
+    "CONFLICT": 409, "LOST": 409, "CANCELLED": 409, "EXPIRED": 410, "TOOLARGE": 413, "UNSUPPORTED": 415,
+    "FULL": 429, "RATE": 429, "INTERNAL": 500,
+    # VERSION is no 500: the server is well, its Redis is not (yet) what it serves.
+    "BUSY": 503, "DRAINING": 503, "UNAVAILABLE": 503, "VERSION": 503,
+}  # fmt: skip
 RETRY_AFTER_S = 1
 
 
@@ -31,7 +23,6 @@ RETRY_AFTER_S = 1
 class HttpError(Exception):
     """An answer that is an error. `field` names the part of the request at fault, in its own terms; `more`: headers."""
 
-    status: int
     code: str
     message: str
     field: str | None = None
@@ -40,28 +31,29 @@ class HttpError(Exception):
     def __str__(self) -> str:
         return self.message
 
-    def headers(self) -> list[tuple[bytes, bytes]]:
-        """Response headers beside the content's: when it makes sense to try again, and after how long."""
-        if not self.more and self.status in (429, 503):
-            return [(b"retry-after", b"%d" % RETRY_AFTER_S)]
-        return list(self.more)
+    @property
+    def status(self) -> int:
+        """Of the answer."""
+        return STATUS.get(self.code, 500)
 
-    def body(self) -> dict[str, dict[str, Any]]:
+    def headers(self) -> Sequence[tuple[bytes, bytes]]:
+        """Response headers beside the content's: when it makes sense to try again, and after how long."""
+        return self.more or ([(b"retry-after", b"%d" % RETRY_AFTER_S)] if self.status in (429, 503) else [])
+
+    def body(self) -> dict[str, dict[str, str]]:
         """The response's body, to be packed."""
-        error: dict[str, Any] = {"code": self.code, "message": self.message}
-        if self.field:
-            error["field"] = self.field
-        return {"error": error}
+        field = {"field": self.field} if self.field else {}
+        return {"error": {"code": self.code, "message": self.message, **field}}
 
 
 def invalid(field: str | None, message: str) -> HttpError:
     """400 for a request that is wrong in `field`."""
-    return HttpError(400, "INVALID", f"{field}: {message}" if field else message, field)
+    return HttpError("INVALID", f"{field}: {message}" if field else message, field)
 
 
 def draining() -> HttpError:
     """503: this master is about to stop; another one, or this one restarted, will do."""
-    return HttpError(503, "DRAINING", "this server is stopping; try again, it or another will answer")
+    return HttpError("DRAINING", "this server is stopping; try again, it or another will answer")
 
 
 def from_engine(error: JQError, field: str | None) -> HttpError:
@@ -73,7 +65,8 @@ def from_engine(error: JQError, field: str | None) -> HttpError:
         message = f"Redis does not let this server's user do that: {error.message}"
     elif isinstance(error, Unavailable) and not isinstance(error, Vanished):
         # Not redis-py's own words for a lost connection: they tell the world where Redis is.
-        message = "Redis cannot be reached or is starting; after a moment try again"
+        place = f"{error.place}: " if error.place else ""
+        message = f"{place}Redis cannot be reached or is starting; after a moment try again"
         if isinstance(error.cause, ResponseError) and not str(error.cause).startswith("LOADING"):
             message = f"Redis refused: {error.message}"
-    return HttpError(STATUS.get(error.code, 500), error.code, message, field)
+    return HttpError(error.code, message, field)

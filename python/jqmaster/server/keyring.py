@@ -12,10 +12,11 @@ import contextlib
 import fnmatch
 import glob
 import logging
+import math
 import secrets
 import time
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import redis.exceptions
 
@@ -33,41 +34,27 @@ TOUCH_EVERY_S = 60.0  # `used_ms` is exact to this
 SEAL_BYTES = 32
 
 
-class Identity(NamedTuple):
-    """`name` stands in the trail. `queues`: names and patterns to which it is bound; None: to none.
-    `key_id` is "" where no key was shown."""
+@dataclass(slots=True, eq=False)
+class Identity:
+    """Who asks, with which key, and how many requests that may make now, which grows by `rate` a second.
+
+    `name` stands in the trail. `queues`: names and patterns to which it is bound; None: to none. `key_id` is "" where
+    no key was shown."""
 
     name: str
     roles: frozenset[Role]
     queues: tuple[str, ...] | None = None
     key_id: str = ""
+    digest: str = field(default="", repr=False)
+    expires_ms: float = math.inf
+    rate: float | None = None
+    room: float = 1.0
+    at: float = 0.0
+    touched: float = -TOUCH_EVERY_S
 
     def may_use(self, queue: str) -> bool:
         """Whether a queue, or all that fit a pattern, are among those it is bound to."""
         return self.queues is None or any(covers(pattern, queue) for pattern in self.queues)
-
-
-ANYBODY = Identity("anonymous", frozenset(("admin",)))
-"""Where no keys are asked for."""
-
-
-def covers(pattern: str, text: str) -> bool:
-    """Whether `text` fits: in `pattern` a `*` stands for any run of characters. Where `text` is a pattern itself,
-    whether all that fits it fits `pattern` too: a `*` in it fits nothing but a `*`."""
-    return fnmatch.fnmatchcase(text, glob.escape(pattern).replace("[*]", "*"))
-
-
-@dataclass(slots=True)
-class _Key:
-    """A key, and how many requests it may make now, which grows by `rate` a second."""
-
-    identity: Identity
-    digest: str = field(repr=False)
-    expires_ms: float
-    rate: float | None
-    room: float = field(default=1.0, compare=False)
-    at: float = field(default=0.0, compare=False)
-    touched: float = field(default=-TOUCH_EVERY_S, compare=False)
 
     def wait_s(self) -> float:
         """Take room for a request; when there is none, how long until there is."""
@@ -82,6 +69,16 @@ class _Key:
         return 0.0
 
 
+ANYBODY = Identity("anonymous", frozenset(("admin",)))
+"""Where no keys are asked for."""
+
+
+def covers(pattern: str, text: str) -> bool:
+    """Whether `text` fits: in `pattern` a `*` stands for any run of characters. Where `text` is a pattern itself,
+    whether all that fits it fits `pattern` too: a `*` in it fits nothing but a `*`."""
+    return fnmatch.fnmatchcase(text, glob.escape(pattern).replace("[*]", "*"))
+
+
 class Keyring:
     """`is_required` never goes back while a master runs: who revokes the last key must not open it to everybody."""
 
@@ -89,7 +86,7 @@ class Keyring:
         self.is_required = required
         self._engine = engine
         self._seal = b""
-        self._keys: dict[str, _Key] = {}
+        self._keys: dict[str, Identity] = {}
         self._looking = asyncio.Lock()  # one after the other: what was read last holds
         self._looked = -KNOWN_S
 
@@ -101,31 +98,24 @@ class Keyring:
     def find(self, text: str) -> Identity | None:
         """Who shows this key; None when there is no such key, or not any more."""
         key_id, shown = secret.split(text)
-        key = self._keys.get(key_id)
-        return self.identity(key_id) if key is not None and secret.fits(shown, key.digest) else None
-
-    def seal_of(self, key_id: str) -> bytes | None:
-        """With what sessions of a key are sealed; None when there is no such key."""
-        key = self._keys.get(key_id)
-        return self._seal + key.digest.encode() if key else None
+        who = self.identity(key_id)
+        return who if who is not None and secret.fits(shown, who.digest) else None
 
     def identity(self, key_id: str) -> Identity | None:
         """Who has a key; None when it is not good any more."""
-        key = self._keys.get(key_id)
-        return key.identity if key is not None and time.time() * 1000 < key.expires_ms else None
+        who = self._keys.get(key_id)
+        return who if who is not None and time.time() * 1000 < who.expires_ms else None
 
-    def wait_s(self, identity: Identity) -> float:
-        """Count a request; how many seconds too early it is, 0 when it is not."""
-        key = self._keys.get(identity.key_id)
-        return 0.0 if key is None else key.wait_s()
+    def seal_of(self, who: Identity) -> bytes:
+        """With what sessions of a key are sealed."""
+        return self._seal + who.digest.encode()
 
-    async def note_use(self, identity: Identity) -> None:
+    async def note_use(self, who: Identity) -> None:
         """Have Redis note that a key is used."""
-        key = self._keys.get(identity.key_id)
-        if key is not None and time.monotonic() - key.touched > TOUCH_EVERY_S:
-            key.touched = time.monotonic()
+        if who.key_id and time.monotonic() - who.touched > TOUCH_EVERY_S:
+            who.touched = time.monotonic()
             with contextlib.suppress(JQError):
-                await self._engine.touch([identity.key_id])
+                await self._engine.touch([who.key_id])
 
     async def of_worker(self, key_id: str) -> Identity | None:
         """Who has a key that a worker was registered with; None when it is not good any more. One that is not known
@@ -155,26 +145,27 @@ class Keyring:
 
     async def _look(self) -> None:
         cursor: str | None = None
-        found: dict[str, _Key] = {}
+        found: dict[str, Identity] = {}
         while cursor != "":
             page = await self._engine.keys(cursor=cursor, count=1000, digests=True)
             cursor = page.cursor
-            found |= {document["id"]: _key_of(document) for document in page.documents}
+            found |= {key["id"]: _identity_of(key) for key in page.documents}
         if found and not self._seal:
             mine, place = secrets.token_bytes(SEAL_BYTES), f"{self._engine.namespace}{SEAL}"
             before: Any = await self._engine.redis.set(place, mine, nx=True, get=True)
             self._seal = before or mine
-        # One that is still the same goes on counting its requests.
-        same = {key_id: key for key_id, key in self._keys.items() if found.get(key_id) == key}
-        self._keys, self._looked = found | same, time.monotonic()
+        for key_id in found.keys() & self._keys.keys():
+            who, known = found[key_id], self._keys[key_id]
+            who.room, who.at, who.touched = known.room, known.at, known.touched
+        self._keys, self._looked = found, time.monotonic()
         if found and not self.is_required:
             self.is_required = True
             log.info("the namespace has keys: from now on requests need one")
 
 
-def _key_of(document: Document) -> _Key:
-    queues = document.get("queues")
-    identity = Identity(
-        document["name"], frozenset(document["roles"]), None if queues is None else tuple(queues), document["id"]
-    )
-    return _Key(identity, document["digest"], document.get("expires_ms", float("inf")), document.get("rate"))
+def _identity_of(key: Document) -> Identity:
+    queues = key.get("queues")
+    return Identity(
+        key["name"], frozenset(key["roles"]), None if queues is None else tuple(queues), key["id"],
+        digest=key["digest"], expires_ms=key.get("expires_ms", math.inf), rate=key.get("rate"),
+    )  # fmt: skip

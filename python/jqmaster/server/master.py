@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -13,8 +15,8 @@ from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import Waiting
 from jqmaster.server.keyring import Keyring
 from jqmaster.server.meters import Meters
-from jqmaster.server.session import Networks
 
+Networks = Collection[ipaddress.IPv4Network | ipaddress.IPv6Network]
 Color = Literal["grey", "blue", "green", "amber", "red", "purple"]
 
 
@@ -29,9 +31,9 @@ class Master:
     engine: Engine
     waiting: Waiting
     ended: Ended
-    keyring: Keyring | None = None
-    """Without one everybody may do everything."""
+    keyring: Keyring
     proxies: Networks = ()
+    """They say who somebody is, since they have asked. What others send in these headers counts nothing."""
     redis: str = ""
     """Where it is, without passwords."""
     environment: str = ""

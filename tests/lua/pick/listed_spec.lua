@@ -86,7 +86,7 @@ describe("listed workers", function()
   end)
   it("are registered ones that died, with what they lost", function()
     jq:enqueue_many({ name = "a" }, 2)
-    local id = jq:register(with({ name = "pushed" }))
+    local id = jq:register(with({ name = "pushed", url = "http://w/" }))
     assert.are.same({ "h1", 77, "1.2", { "a", "b" } }, (function()
       local one = listed({ ids = { id } })[1]
       return { one.host, one.pid, one.version, one.knows }

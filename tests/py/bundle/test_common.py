@@ -26,10 +26,10 @@ def needed(server: RedisServer) -> set[str]:
             client.delete("needed")
             packed = [value if isinstance(value, bytes) else msgpack.packb(value) for value in arguments]
             # Without a first line a script may write what is not its own.
-            text = link_script(scripts[operation], group=lambda item: item)  # each item is noted when it is looked for
+            text = link_script(scripts[operation])  # each item is noted when it is looked for
             text = text.replace("local v\n", 'redis.call("RPUSH", "needed", n)\nlocal v\n', 1)
             reply = client.eval(text, 2, *KEYS, *packed)
-            labels = list(map(str, reached_by(scripts[operation])))
+            labels = list(map(str, reached_by([scripts[operation]])))
             found.update(labels[int(number) - 1] for number in client.lrange("needed", 0, -1))
             return reply
 

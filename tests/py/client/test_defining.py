@@ -74,12 +74,8 @@ def test_what_is_called_as_a_function_is_a_job(redis_url: str, namespace: str) -
 
 WRONG: list[tuple[str, Any, type[Exception], str]] = [
     ("delay", "5", TypeError, "expected seconds"), ("delay", True, TypeError, "expected seconds"),
-    ("priority", "high", TypeError, "expected an integer, got 'high'"),
     ("run_at", datetime.datetime(2030, 1, 1), ValueError, "has no time zone"),
     ("tags", "urgent", TypeError, r"expected a list, such as \['urgent'\], got 'urgent'"),
-    ("queue", 5, TypeError, "expected text, got 5"), ("headers", "a", TypeError, "expected a map of texts"),
-    ("track", 1, TypeError, "expected true or false"), ("retry_jitter", "2", TypeError, "expected a number"),
-    ("unique", 5, TypeError, "expected text, True or a function"),
     ("prio", 5, TypeError, "no such option: prio, did you mean priority"),
 ]  # fmt: skip
 

@@ -32,10 +32,10 @@ async def test_a_slot_that_moves_away_is_followed(two_nodes: Cluster, pause_s: f
     async with Client(two_nodes.url) as client:
         for server in two_nodes.servers:
             server.do("FUNCTION", "FLUSH")
-        assert await client.engine.form_in_use() == "functions"
+        assert client.engine.form_in_use == "functions"
         await client.goes_on(lambda: move(two_nodes, pause_s), 2)
         # Functions do not move with a slot.
-        assert await client.engine.form_in_use() == "functions"
+        assert client.engine.form_in_use == "functions"
         assert two_nodes.owner(NAMESPACE).do("FUNCTION", "LIST")
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import signal
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +18,10 @@ import pytest
 from cli_support import Said, call  # noqa: F401 (fixture)
 from jqmaster import JQ
 from jqmaster.connection.endpoint import endpoint_of
-from jqmaster.engine.engine import connect
+from jqmaster.engine.engine import Engine, connect
+from jqmaster.errors import Unavailable
 from jqmaster.server.server import ServeOptions, Server, StartError
+from parts import enqueue
 from processes import MasterProcess, Process
 from servers import RedisServer
 
@@ -34,9 +38,9 @@ def double(number: int) -> int:
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("nonsense=1", "the Redis URL has an option that cannot be used: "),
-        ("nonsense=1", "'nonsense'"),
-        ("ssl_ca_certs={here}", "'ssl_ca_certs'"),
+        ("nonsense=1", "the Redis URL has an unknown option: nonsense; there are: client_name, "),
+        ("ssl_ca_certs={here}", "unknown option: ssl_ca_certs"),
+        ("max_connections=x", "'max_connections'"),
     ],
 )
 async def test_what_a_url_cannot_mean_is_said_by_name_at_once(
@@ -54,6 +58,20 @@ async def test_what_a_url_cannot_mean_is_said_by_name_at_once(
 def test_how_long_connecting_may_take_is_what_the_url_says(where: str) -> None:
     assert endpoint_of(connect(f"{where}?socket_connect_timeout=25")).connect_s == 25
     assert endpoint_of(connect(where)).connect_s < 25
+
+
+async def test_a_frozen_redis_is_waited_for_as_long_as_the_url_says(fresh_server: RedisServer) -> None:
+    async with connect(fresh_server.url.replace("&socket_timeout=60", "&socket_timeout=1.5")) as redis:
+        engine = Engine(redis)
+        await enqueue(engine)
+        assert fresh_server.process is not None
+        fresh_server.process.send_signal(signal.SIGSTOP)
+        began = time.monotonic()
+        with pytest.raises(Unavailable, match=r"no answer within 1\.5 s"):
+            await enqueue(engine)
+        assert time.monotonic() - began < 10
+        fresh_server.process.send_signal(signal.SIGCONT)
+        await enqueue(engine)
 
 
 # -- TLS ------------------------------------------------------------------------------------------

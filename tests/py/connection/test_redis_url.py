@@ -16,9 +16,9 @@ from jqmaster.errors import Unavailable
         ("redis://host:1/0", RedisUrl("server", "redis://host:1/0")),
         ("unix:///a/b,c.sock", RedisUrl("server", "unix:///a/b,c.sock")),
         (
-            "redis+cluster://a:1,b,[::1]:3?socket_read_size=10",
+            "redis+cluster://a:1,b,[::1]:3?max_connections=10",
             RedisUrl(
-                "cluster", "redis://a:1?socket_read_size=10", (("a", 1), ("b", 6379), ("::1", 3))
+                "cluster", "redis://a:1?max_connections=10", (("a", 1), ("b", 6379), ("::1", 3))
             ),
         ),
         (

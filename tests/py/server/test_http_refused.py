@@ -33,7 +33,6 @@ def live(redis_url: str) -> Iterator[Live]:
             engine, keyring = live.master.engine, live.master.keyring
             KEYS["good"] = (await engine.grant("ada", ["worker"]))["key"]
             KEYS["slow"] = (await engine.grant("bob", ["worker"], rate=0.001))["key"]
-            assert keyring is not None
             await keyring.look()
 
         live.run(give_keys())
@@ -107,7 +106,7 @@ def test_a_refusal_is_heard(live: Live, connection: socket.socket, refusal: Refu
     if refusal.status == 413 and form == "chunks later":
         later = [chunk(ROW) * 50, *later]
     if refusal.key == "slow":
-        live.master.keyring.wait_s(live.master.keyring.find(KEYS["slow"]))  # type: ignore[union-attr, arg-type]
+        live.master.keyring.find(KEYS["slow"]).wait_s()
     connection.sendall(refusal.head)
     for piece in at_once:
         connection.sendall(piece)

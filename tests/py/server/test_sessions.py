@@ -12,7 +12,7 @@ import pytest
 from itsdangerous import TimestampSigner
 
 from http_support import JSON, Answer, Api, api, asgi, master  # noqa: F401
-from jqmaster.server import session
+from jqmaster.server.http.access import COOKIE, IDLE_S
 from jqmaster.server.keyring import Keyring
 from keys_support import Keyed, keyed  # noqa: F401
 from parts import export_records
@@ -22,7 +22,7 @@ PEERS = (ipaddress.ip_network("10.1.0.0/16"), ipaddress.ip_network("fd00::/64"))
 
 
 def cookie_of(answer: Answer) -> Any:
-    return SimpleCookie(answer.headers["set-cookie"])[session.COOKIE]
+    return SimpleCookie(answer.headers["set-cookie"])[COOKIE]
 
 
 async def log_in(keyed: Keyed, *roles: str, **more: Any) -> tuple[dict[str, Any], Api]:
@@ -30,7 +30,7 @@ async def log_in(keyed: Keyed, *roles: str, **more: Any) -> tuple[dict[str, Any]
     key = await keyed.create(*roles, **more)
     answer = await keyed.api.post("/session", {"key": key["key"]})
     assert answer.status == 200, answer.value
-    return key, Api(keyed.api.app, keyed.api.master, {"cookie": f"other=1; {session.COOKIE}={cookie_of(answer).value}"})
+    return key, Api(keyed.api.app, keyed.api.master, {"cookie": f"other=1; {COOKIE}={cookie_of(answer).value}"})
 
 
 async def test_without_keys_everybody_is_admin(keyed: Keyed) -> None:
@@ -82,24 +82,24 @@ async def test_it_ends_when_nobody_uses_it(keyed: Keyed, monkeypatch: pytest.Mon
     began = time.time()
     monkeypatch.setattr(time, "time", lambda: began - 5)  # as a master has it whose clock is late
     assert (await ui.get("/queues")).status == 200
-    monkeypatch.setattr(time, "time", lambda: began + session.IDLE_S - 5)
+    monkeypatch.setattr(time, "time", lambda: began + IDLE_S - 5)
     renewed = cookie_of(await ui.get("/session")).value
-    monkeypatch.setattr(time, "time", lambda: began + session.IDLE_S + 5)
+    monkeypatch.setattr(time, "time", lambda: began + IDLE_S + 5)
     assert (await ui.get("/queues")).status == 401
-    again = Api(keyed.api.app, keyed.api.master, {"cookie": f"{session.COOKIE}={renewed}"})
+    again = Api(keyed.api.app, keyed.api.master, {"cookie": f"{COOKIE}={renewed}"})
     assert (await again.get("/queues")).status == 200
 
 
 async def test_what_is_no_session_lets_nobody_in(keyed: Keyed) -> None:
     _key, ui = await log_in(keyed, "viewer", name="ann")
-    good = ui.headers["cookie"].partition(f"{session.COOKIE}=")[2]
+    good = ui.headers["cookie"].partition(f"{COOKIE}=")[2]
     key_id, until_s, seal = good.split(".")
     other = await keyed.create("admin")
     for bad in (
         "", "x", "..", f"{key_id}.{until_s}", f"{key_id}.{until_s}.", f"{key_id}.{until_s}A.{seal}",
         f"{other['id']}.{until_s}.{seal}", f"{key_id}.{until_s}.{'0' * 64}", f"{key_id}.x.{seal}", f"{good}.1", "é.1.2",
     ):  # fmt: skip
-        trial = Api(keyed.api.app, keyed.api.master, {"cookie": f"{session.COOKIE}={bad}"})
+        trial = Api(keyed.api.app, keyed.api.master, {"cookie": f"{COOKIE}={bad}"})
         assert (await trial.get("/queues")).status == 401, bad
     for key in ("jq_x", "", key_id, f"jq_{key_id}_{'A' * 43}"):
         assert (await keyed.api.post("/session", {"key": key})).status == 401 if key else 400

@@ -22,6 +22,7 @@ from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import Waiting
 from jqmaster.server.http.app import App
+from jqmaster.server.keyring import Keyring
 from jqmaster.server.master import Master
 
 MSGPACK = "application/msgpack"
@@ -255,10 +256,10 @@ async def asgi(
 
 
 @asynccontextmanager
-async def mastering(engine: Engine, **more: Any) -> AsyncIterator[Master]:
+async def mastering(engine: Engine) -> AsyncIterator[Master]:
     """A master that dispatches nothing."""
     parts = Waiting(engine), Ended(engine, engine.redis)
-    yield Master(engine, *parts, **more)
+    yield Master(engine, *parts, Keyring(engine))
     for part in parts:
         await part.stop()
 

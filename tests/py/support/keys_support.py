@@ -9,7 +9,6 @@ import pytest
 
 from http_support import Api, app_of
 from jqmaster.engine.engine import Engine
-from jqmaster.server.keyring import Keyring
 from jqmaster.server.master import Master
 
 ROLES = ("viewer", "pusher", "worker", "operator", "admin")
@@ -41,5 +40,4 @@ class Keyed:
 @pytest.fixture
 async def keyed(master: Master, engine: Engine) -> AsyncIterator[Keyed]:
     """A master whose namespace has no keys yet, and asks for none so far."""
-    master.keyring = Keyring(engine)
     yield Keyed(engine, Api(app_of(master), master))

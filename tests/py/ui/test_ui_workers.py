@@ -56,7 +56,8 @@ def test_a_worker_is_quiet_goes_on_and_stops(ui: Ui) -> None:
     body = {"name": HOSTILE, "queues": ["worked"]}
     worker = ui.server.call("POST", "/worker", body)["worker_id"]
     [job_id] = ui.server.enqueue("worked")
-    ui.server.pick("worked", worker)
+    jobs = [[job["id"], job["token"]] for job in ui.server.pick("worked", worker)]
+    ui.server.call("POST", "/worker/heartbeat", {"jobs": jobs}, **{"worker-id": worker})
     ui.go("/workers", "Workers")
     expect(ui.row(worker).locator(f'a[href*="{job_id}"]')).to_be_visible()
     ui.row(worker).get_by_role("button", name="Quiet").click()

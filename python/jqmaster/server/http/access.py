@@ -1,157 +1,192 @@
-"""Who a request comes from, and whether they may do what it asks: looked at before its body is read. And the handlers
-that create keys of this API, and those of sessions, which browsers have instead.
+"""Who may do what: looked at before a request's body is read.
 
-`identify` is the one place that answers who it is: by the key shown, by a session, or by a proxy that knows them.
+Who can reach a server that asks for no keys needs no password, and a browser on the same host can. A page of another
+site cannot read the answers, as nothing here allows it to; but it could pause a queue or run a job. And where that site
+has its own name lead to this host (DNS rebinding), its page counts as the server's own and could read: so it is also
+looked by which name the server is asked.
+
+A session of the web UI is a cookie that names a key and says when it was last used, signed with a secret that masters
+alone know (`keyring`). Every master of the namespace can check it, nothing is stored, and with the key it is gone.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import ipaddress
 import math
+import re
+import time
+from collections.abc import Mapping
+from functools import lru_cache
+from urllib.parse import urlsplit
 
-from jqmaster.engine import packform, secret
-from jqmaster.engine.calling import contract_of
+from itsdangerous import BadSignature, TimestampSigner
+from werkzeug.http import dump_cookie, parse_cookie
+
 from jqmaster.manifest.contract import ANYBODY as NO_ROLE
-from jqmaster.manifest.contract import ROLES, ROLES_OF, Operation
-from jqmaster.manifest.manifest import operations
-from jqmaster.server import session as sessions
+from jqmaster.manifest.contract import ROLES, Operation
 from jqmaster.server.http import within
-from jqmaster.server.http.calls import run
-from jqmaster.server.http.own import own
-from jqmaster.server.http_error import HttpError, invalid
+from jqmaster.server.http_error import HttpError
 from jqmaster.server.keyring import ANYBODY, Identity, Keyring
 from jqmaster.server.master import Master
-from jqmaster.server.message import Reply, Request
-from jqmaster.server.reader import extended, map_with, members, unpacked
+from jqmaster.server.message import Request
 
-
-def is_closed(master: Master) -> bool:
-    """Whether a key is asked for."""
-    return master.keyring is not None and master.keyring.is_required
+COOKIE = "jq_session"
+IDLE_S = 3600
+_MOST_NAME = 100  # bytes, as names of keys, and in the trail
+_PORT = re.compile(r":\d*\Z")
+Headers = Mapping[bytes, bytes]
 
 
 async def admit(master: Master, operation: Operation, path: str, request: Request) -> Identity:
     """Who may ask for an operation by this path. Raises 401, 403 and 429."""
     keyring = master.keyring
-    if keyring is None or operation.name in ("alive", "health"):
+    if operation.name in ("alive", "health"):
         return ANYBODY
     await keyring.refresh()
     if not keyring.is_required or operation.roles == (NO_ROLE,):
         return ANYBODY
-    who = identify(master, keyring, request)
-    wait_s = keyring.wait_s(who)
+    who = identify(master, request)
+    wait_s = who.wait_s()
     if wait_s > 0:
         retry_after = (b"retry-after", b"%d" % math.ceil(wait_s))
-        raise HttpError(429, "RATE", "rate limit exceeded for this key", more=(retry_after,))
+        raise HttpError("RATE", "rate limit exceeded for this key", more=(retry_after,))
     if needed := operation.lacking(who.roles):
         why = f"{request.scope['method']} {path} needs a key with the role {' or '.join(needed)}"
-        raise HttpError(403, "FORBIDDEN", why)
+        raise HttpError("FORBIDDEN", why)
+    if not within.may_ask(who, operation):
+        raise within.refused(f"{operation.name} concerns all queues")
     await keyring.note_use(who)
     return who
 
 
-def identify(master: Master, keyring: Keyring, request: Request) -> Identity:
-    """Who sends this. Raises 401 where that cannot be told."""
+def identify(master: Master, request: Request) -> Identity:
+    """Who sends this: by the key shown, by a proxy that knows them, or by a session. Raises 401 where that cannot be
+    told."""
     shown = request.headers.get(b"authorization")
     if shown is None:
-        return _known(sessions.named(master.proxies, request) or sessions.find(keyring, request.headers))
+        return known(_named_by_proxy(master, request) or logged_in(master.keyring, request.headers))
     scheme, _, key = shown.decode("latin-1").partition(" ")
-    return _known(keyring.find(key.strip()) if scheme.lower() == "bearer" else None)
+    return known(master.keyring.find(key.strip()) if scheme.lower() == "bearer" else None)
 
 
-def _known(who: Identity | None) -> Identity:
+def known(who: Identity | None) -> Identity:
+    """Raises 401 for nobody."""
     if who is None:
         why = "this master asks for a key: Authorization: Bearer jq_… There is none, or it is not good any more"
-        raise HttpError(401, "UNAUTHORIZED", why, more=((b"www-authenticate", b'Bearer realm="jq"'),))
+        raise HttpError("UNAUTHORIZED", why, more=((b"www-authenticate", b'Bearer realm="jq"'),))
     return who
 
 
-# -- handlers ---------------------------------------------------------------------------------------
+# -- proxies and sessions -------------------------------------------------------------------------
 
 
-@own
-async def create_key(master: Master, request: Request) -> Reply:
-    """Create a key of this API, which is told this once.
-
-    @arg name name  whose it is; the trail has it
-    @arg roles set<viewer|pusher|worker|operator|admin> 1..5
-    @arg queues set<name>? 1..100  queues and patterns that it is bound to
-    @arg ttl seconds? 1..1e10  when it expires
-    @arg rate number? 0.001..1e6  requests a second, of each server; more are refused (429)
-    @reply NewKey
-    @errors INVALID field, FULL id
-    @role admin
-    @bound any
-    @http POST /keys
-    """
-    new = secret.new()
-    spec = map_with({**members(request.body), "id": new.id, "digest": new.digest})
-    document = await run(master, request, contract_of("grant"), [spec])
-    return Reply(200, extended(document, key=packform.pack(new.text)))
+def _is_trusted(master: Master, request: Request) -> bool:
+    """Whether a request comes straight from a proxy that is trusted."""
+    client = request.scope.get("client")
+    if not master.proxies or not client or not is_address(client[0]):
+        return False
+    return any(ipaddress.ip_address(client[0]) in network for network in master.proxies)
 
 
-@own
-async def session(master: Master, request: Request) -> Reply:
-    """Who this is, what they may, and of what server.
-
-    @reply Session
-    @errors UNAUTHORIZED
-    @role anybody
-    @http GET /session
-    """
-    keyring = master.keyring
-    if keyring is None or not keyring.is_required:
-        return Reply(200, await _told(master, ANYBODY, asks=False))
-    identity = identify(master, keyring, request)
-    if b"authorization" in request.headers or sessions.find(keyring, request.headers) != identity:
-        return Reply(200, await _told(master, identity, asks=True))
-    return await _logged_in(master, keyring, identity, request)
+def _named_by_proxy(master: Master, request: Request) -> Identity | None:
+    """Whom the proxy names. Without roles, which stand with commas between, a user is a `viewer`."""
+    user = _name_of(_text(request.headers, "x-forwarded-user"))
+    if not user or not _is_trusted(master, request):
+        return None
+    roles = _text(request.headers, "x-forwarded-roles") or "viewer"
+    wanted = {role_name.strip().lower() for role_name in roles.split(",")}
+    return Identity(user, frozenset(role for role in ROLES if role in wanted))
 
 
-@own
-async def log_in(master: Master, request: Request) -> Reply:
-    """Log in with a key, in a browser.
-
-    @arg key text 1..200
-    @reply Session
-    @errors INVALID, UNAUTHORIZED
-    @role anybody
-    @http POST /session
-    """
-    shown = unpacked(members(request.body).get("key", b""))
-    if master.keyring is None or not isinstance(shown, str):
-        raise invalid("key", "expected a key, where keys are asked for")
-    return await _logged_in(master, master.keyring, _known(master.keyring.find(shown)), request)
+def _name_of(user: str) -> str:
+    """A user as the trail takes one, or none. Most proxies send UTF-8; what is none, they mean as Latin-1."""
+    with contextlib.suppress(UnicodeDecodeError):
+        user = user.encode("latin-1").decode()
+    if any(c < " " or c == "\x7f" for c in user):
+        return ""
+    return user.encode()[:_MOST_NAME].decode(errors="ignore")
 
 
-@own
-async def log_out(master: Master, request: Request) -> Reply:
-    """Log out.
-
-    @reply nothing
-    @errors INTERNAL
-    @role anybody
-    @http DELETE /session
-    """
-    return Reply(204, headers=[sessions.set_cookie(None, "", request, master.proxies)])
+def _text(headers: Headers, name: str) -> str:
+    return headers.get(name.encode("latin-1"), b"").decode("latin-1")
 
 
-async def _logged_in(master: Master, keyring: Keyring, identity: Identity, request: Request) -> Reply:
-    seal = keyring.seal_of(identity.key_id)
-    cookie = sessions.set_cookie(seal, identity.key_id, request, master.proxies)
-    return Reply(200, await _told(master, identity, asks=True, has_session=True), headers=[cookie])
+def _signer(seal: bytes) -> TimestampSigner:
+    return TimestampSigner(seal, salt="jq session", digest_method=hashlib.sha256)
 
 
-async def _told(master: Master, identity: Identity, *, asks: bool, has_session: bool = False) -> bytes:
-    rights = {right for role in identity.roles for right in ROLES_OF[role]}
-    document = {
-        "name": identity.name, "roles": [role for role in ROLES if role in rights],
-        "queues": None if identity.queues is None else list(identity.queues),
-        "refused": [
-            route.path
-            for operation in operations().values()
-            for route in operation.routes
-            if route.method == "GET" and not (operation.is_for(identity.roles) and within.may_ask(identity, operation))
-        ],
-        "asks": asks, "session": has_session, "master": master.about(),
-    }  # fmt: skip
-    return packform.pack(document)
+def logged_in(keyring: Keyring, headers: Headers) -> Identity | None:
+    """Who has logged in; None without a session, or when it has not been used for `IDLE_S`."""
+    cookie = parse_cookie(_text(headers, "cookie")).get(COOKIE, "")
+    who = keyring.identity(cookie.partition(".")[0])
+    if who is None:
+        return None
+    try:
+        _, used = _signer(keyring.seal_of(who)).unsign(cookie, return_timestamp=True)
+    except BadSignature:
+        return None
+    # Not by its `max_age`, which refuses what a master made whose clock is ahead of this one's.
+    return who if time.time() - used.timestamp() <= IDLE_S else None
+
+
+def cookie_for(master: Master, who: Identity | None, request: Request) -> tuple[bytes, bytes]:
+    """The header that has a browser keep a session of who has shown a key, from now on; of nobody it ends."""
+    scheme = _text(request.headers, "x-forwarded-proto") if _is_trusted(master, request) else ""
+    is_secure = (scheme or request.scope.get("scheme")) == "https"
+    session = _signer(master.keyring.seal_of(who)).sign(who.key_id).decode() if who else ""
+    age = None if session else 0
+    cookie = dump_cookie(COOKIE, session, max_age=age, secure=is_secure, httponly=True, samesite="Strict")
+    return b"set-cookie", cookie.encode("ascii")
+
+
+# -- pages of other sites -------------------------------------------------------------------------
+
+
+def check_origin(headers: Headers, hosts: frozenset[str] | None, *, reads: bool) -> None:
+    """Raise 403 for a request that asks by another name than `hosts`, addresses and localhost (None: any), or for what
+    a page of another site makes a browser send, unless it changes nothing."""
+    host = headers.get(b"host", b"")
+    if hosts is not None and not _is_own(host, hosts):
+        why = f"this master does not answer to {host.decode('latin-1')!a}: start it with --allowed-hosts for that"
+        raise HttpError("FORBIDDEN", why)
+    if not reads and is_foreign(headers):
+        raise HttpError("FORBIDDEN", "cross-origin request refused")
+
+
+@lru_cache(maxsize=1024)
+def _is_own(host: bytes, hosts: frozenset[str]) -> bool:
+    """Whether a name cannot have been made to lead here by somebody else. No browser asks without one."""
+    name = _PORT.sub("", host.decode("latin-1")).lower().removesuffix(".")
+    if not name or name == "localhost" or name.endswith(".localhost") or name in hosts:
+        return True
+    return is_address(name.removeprefix("[").removesuffix("]"))
+
+
+def is_address(text: str) -> bool:
+    """Whether it is one of an IP."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def is_foreign(headers: Headers) -> bool:
+    """Whether a browser says so. Only browsers send these headers; over plain HTTP, `origin` alone."""
+    site, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin")
+    if site is not None:
+        return site not in (b"same-origin", b"none")
+    if origin is None:
+        return False
+    try:
+        host = urlsplit(origin.decode("latin-1")).netloc.encode("latin-1")
+    except ValueError:  # such as `http://[`
+        return True
+    return host not in (headers.get(b"host"), headers.get(b"x-forwarded-host"))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a server that listens there is asked by this machine alone."""
+    return host == "localhost" or (is_address(host) and ipaddress.ip_address(host).is_loopback)

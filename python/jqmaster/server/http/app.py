@@ -15,14 +15,17 @@ from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from jqmaster.server import logs, origin
+from jqmaster.engine import packform
+from jqmaster.engine.packform import MSGPACK
+from jqmaster.errors import JQError
+from jqmaster.server import jsonform, logs
 from jqmaster.server.http import routes, ui
-from jqmaster.server.http.access import admit, is_closed
-from jqmaster.server.http.calls import unless
-from jqmaster.server.http_error import HttpError
+from jqmaster.server.http.access import admit, check_origin
+from jqmaster.server.http.translate import no_such_job
+from jqmaster.server.http_error import HttpError, from_engine
 from jqmaster.server.keyring import ANYBODY
 from jqmaster.server.master import Master
-from jqmaster.server.message import Reply, Request, reply_type
+from jqmaster.server.message import JSON, Reply, Request, media_type, read_query, reply_type
 
 # What the server and its applications give each other (ASGI 3.0).
 Scope = MutableMapping[str, Any]
@@ -38,8 +41,12 @@ REST_S = 2.0
 from the client (RFC 9112, 9.6)."""
 _ORIGIN = re.compile(r"\A\w+://[^/]*")
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
+# Of what a browser may show, or keep. Programs that take MessagePack do neither.
+_FOR_BROWSERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 _ONLY_HTTPS = (b"strict-transport-security", b"max-age=31536000")
+_START = {"type": "http.response.start"}
 _END = {"type": "http.response.body", "body": b"", "more_body": False}
+logger = logging.getLogger("jqmaster.http")
 
 
 @dataclass
@@ -110,66 +117,83 @@ class _Exchange:
         self._app = app
         self._master = app.master
         self._bounds = app.bounds
-        self._scope, self._receive, self._send = scope, receive, send
+        self._scope, self._receive, self._pass_on = scope, receive, send
         self._route, params = routes.find(scope["method"], scope["path"])
-        self._request = Request(scope, dict(scope["headers"]), params)
+        headers = dict(scope["headers"])
+        self._request = Request(scope, headers, receive, params)
+        self._has_body = b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
+        self._has_more = self._has_body  # that has not been read
+        self._kind = reply_type(headers.get(b"accept"), headers.get(b"content-type"), self._has_body)
         self._started = time.perf_counter()
         self.counted = 0
 
     async def serve(self) -> None:
-        request = self._request
-        self._kind = reply_type(
-            request.headers.get(b"accept"), request.headers.get(b"content-type"), routes.has_body(request.headers)
-        )
         try:
             reply = await self._reply()
-        except HttpError as error:  # before the body was read
-            reply = routes.failure(error, self._kind)
-            if routes.has_body(request.headers):
-                await self._answer_and_close(reply)
-                return
+        except HttpError as error:
+            reply = self._refusal(error)
+        except JQError as error:
+            reply = self._refusal(self._refused(error))
+        except Exception:
+            logger.exception("%s failed", self._name)
+            reply = self._refusal(HttpError("INTERNAL", "a fault of this server; its log has the details"))
         if reply is not None:
             await self._answer(reply)
 
     async def _reply(self) -> Reply | None:
-        """None where the client has left, or a page is the answer. Raises HttpError before the body is read."""
-        master, route, request, method = self._master, self._route, self._request, self._scope["method"]
+        """None where the client has left, or a page is the answer. Raises HttpError, and what handlers raise."""
+        app, master, route, request, scope = self._app, self._master, self._route, self._request, self._scope
+        method, path = scope["method"], scope["path"]
         reads = route.reads if route is not None else method in ("GET", "HEAD", "OPTIONS")
-        origin.check(request.headers, self._app.hosts, reads=reads)
-        if route is None and method in ("GET", "HEAD") and ui.is_page(self._scope["path"]):
-            await self._app.pages(self._scope, self._receive, self._pass_on)
+        check_origin(request.headers, app.hosts, reads=reads)
+        if route is None and method in ("GET", "HEAD") and ui.is_page(path):
+            await app.pages(scope, self._receive, self._send)
             return None
         if route is None:
-            raise routes.nowhere(method, self._scope["path"])
+            raise routes.nowhere(method, path)
         request.who = await admit(master, route.operation, route.path, request)
         # Where keys are asked for, what anybody may send (a key to log in with) is small.
-        is_strange = is_closed(master) and request.who is ANYBODY
-        body = await self._read(min(self._app.longest, SMALL) if is_strange else self._app.longest)
+        is_strange = master.keyring.is_required and request.who is ANYBODY
+        body = await self._read(min(app.longest, SMALL) if is_strange else app.longest)
         if body is None:
             return None
-        request.body = body
         self._started = time.perf_counter()  # not how long a client took to send it
-        responding = routes.respond(master, route, request, self._kind)
-        if route.may_wait and b"timeout" in (body if "/call" not in route.path else self._scope["query_string"]):
-            answer: Reply | None = await unless(self._receive(), responding)
-            return answer
-        return await responding
+        request.body = _msgpack(body, request.headers.get(b"content-type")) if body and route.takes_body else body
+        if query := scope["query_string"]:
+            request.query = read_query(query, route.query)
+        request.params = {name: routes.name_of(segment) for name, segment in request.params.items()}
+        return await route.handler(master, request)
+
+    @property
+    def _name(self) -> str:
+        """Of the request, for the log."""
+        return f"{self._route.method} {self._route.path}" if self._route else self._scope["method"]
+
+    def _refused(self, error: JQError) -> HttpError:
+        request = self._request
+        if self._route and self._route.path.startswith("/job/{id}") and error.code == "INVALID":
+            if error.path in ("id", "ids[0]"):  # what is no id is of no job
+                return no_such_job(request.params["id"])
+        return from_engine(error, request.rename(error.path) if error.path else None)
+
+    def _refusal(self, error: HttpError) -> Reply:
+        if error.status == 503:
+            logger.warning("%s: %s", self._name, error.message)
+        return Reply(error.status, packform.pack(error.body()), headers=error.headers())
 
     # -- the body ---------------------------------------------------------------------------------
 
     async def _read(self, longest: int) -> bytes | None:
         """All of it; None when the client left before the end. Raises 408, 413 and 503."""
-        headers = self._request.headers
-        if not routes.has_body(headers):
+        if not self._has_body:
             return await self._read_chunks(longest)
-        length = headers.get(b"content-length", b"")
-        if length.isdigit() and int(length) > longest:
+        if int(self._request.headers.get(b"content-length", 0)) > longest:
             raise _too_large(longest)
         try:
             return await self._bounds.within(self._bounds.body_s, self._read_chunks(longest))
         except TimeoutError:
-            message = f"the request's body did not arrive within {self._bounds.body_s:g} s"
-            raise HttpError(408, "TIMEOUT", message) from None
+            why = f"the request's body did not arrive within {self._bounds.body_s:g} s"
+            raise HttpError("TIMEOUT", why) from None
 
     async def _read_chunks(self, longest: int) -> bytes | None:
         chunks: list[bytes] = []
@@ -185,10 +209,11 @@ class _Exchange:
                     raise _too_large(longest)
                 if (more := size - SMALL - self.counted) > 0:
                     if self._bounds.bytes + more > self._bounds.most_bytes:
-                        raise HttpError(503, "BUSY", "this server has as many bytes of requests as it takes")
+                        raise HttpError("BUSY", "this server has as many bytes of requests as it takes")
                     self._bounds.bytes += more
                     self.counted += more
             if not message.get("more_body", False):
+                self._has_more = False
                 return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     async def _read_rest(self) -> None:
@@ -198,31 +223,34 @@ class _Exchange:
     # -- the answer -------------------------------------------------------------------------------
 
     async def _answer(self, reply: Reply) -> None:
-        await self._begin(reply)
-        await self._send(_END if self._scope["method"] == "HEAD" else {**_END, "body": reply.body})
-
-    async def _answer_and_close(self, reply: Reply) -> None:
-        """Answer a request whose body has not been read to its end."""
+        """Where more of the request's body is to come, as much is read as comes soon, and the connection closed."""
+        kind, body, headers = reply.content_type or self._kind, reply.body, [*reply.headers]
+        if reply.status != 204:
+            body = jsonform.to_json(body) if kind == JSON else body
+            headers += [(b"content-type", kind.encode("ascii")), (b"content-length", b"%d" % len(body))]
+            headers += _FOR_BROWSERS if kind != MSGPACK else ()
+        if self._scope["method"] == "HEAD":
+            body = b""
+        if not self._has_more:
+            await self._send({**_START, "status": reply.status, "headers": headers})
+            await self._send({**_END, "body": body})
+            return
         # It goes on reading to the very end: the server waits for room for what comes, also while this sends.
         rest = asyncio.create_task(self._read_rest())
         try:
-            await self._begin(reply, (b"connection", b"close"))
-            await self._send({**_END, "body": reply.body, "more_body": True})
+            await self._send({**_START, "status": reply.status, "headers": [*headers, (b"connection", b"close")]})
+            await self._send({**_END, "body": body, "more_body": True})
             with contextlib.suppress(TimeoutError):
                 await self._bounds.within(min(REST_S, self._bounds.body_s), asyncio.wait((rest,)))
             await self._send(_END)
         finally:
             rest.cancel()
 
-    async def _begin(self, reply: Reply, *more: tuple[bytes, bytes]) -> None:
-        headers = [*reply.headers, *more, *self._note(reply.status)]
-        await self._send({"type": "http.response.start", "status": reply.status, "headers": headers})
-
-    async def _pass_on(self, message: Any) -> None:
-        """Send what a page answers, its head with what all answers have."""
+    async def _send(self, message: Any) -> None:
+        """The head of an answer, also of a page's, gets what all have."""
         if message["type"] == "http.response.start":
             message = {**message, "headers": [*message["headers"], *self._note(message["status"])]}
-        await self._send(message)
+        await self._pass_on(message)
 
     def _note(self, status: int) -> list[tuple[bytes, bytes]]:
         """Count and log the answer; its further headers."""
@@ -230,7 +258,7 @@ class _Exchange:
         seconds = time.perf_counter() - self._started
         # Anything can be sent as a method, and each would be a series of its own.
         method = route.method if route else scope["method"] if scope["method"] in _METHODS else "OTHER"
-        self._master.meters.request(method, route.path if route else "", status, seconds)
+        self._master.meters.request(method, route.path if route else "", str(status), seconds)
         request_id = logs.request_id(request.headers.get(b"x-request-id"))
         if logs.request_log.isEnabledFor(logging.INFO):
             worker = request.headers.get(b"worker-id")
@@ -246,5 +274,14 @@ class _Exchange:
         return [(b"x-request-id", request_id), *((_ONLY_HTTPS,) if is_https else ())]
 
 
+def _msgpack(body: bytes, content_type: bytes | None) -> bytes:
+    """A body in MessagePack. Raises 400, and 415 for what is of another type."""
+    kind = media_type(content_type)
+    if kind is None:
+        why = f"content-type: expected {MSGPACK} or {JSON} (UTF-8)"
+        raise HttpError("UNSUPPORTED", why, "content-type")
+    return jsonform.to_msgpack(body) if kind == JSON else body
+
+
 def _too_large(longest: int) -> HttpError:
-    return HttpError(413, "TOOLARGE", f"the body is larger than this server takes ({longest} bytes)")
+    return HttpError("TOOLARGE", f"the body is larger than this server takes ({longest} bytes)")

@@ -1,17 +1,21 @@
 """How a request runs an operation, whichever way it came: for who may ask for the queues that it names, together with
-others where that is cheaper, and with what follows from it here. And `POST /call/<operation>`, which does only that."""
+others where that is cheaper, and with what follows from it here. `POST /call/<operation>`, which does only that. And
+how requests are declared that are more than one call of a script, or none."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Mapping
-from typing import Any
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgpack
 
 from jqmaster.engine import packform
+from jqmaster.engine.waiting import NOTHING
 from jqmaster.errors import JQError
+from jqmaster.manifest import heads
 from jqmaster.manifest.contract import Operation
 from jqmaster.manifest.manifest import operations
 from jqmaster.server.http import within
@@ -20,10 +24,12 @@ from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request, seconds
 from jqmaster.server.reader import check, map_of, map_with, members
 
-NOTHING: list[Any] = [-1]
-"""A pick's reply that holds no job."""
+Handler = Callable[[Master, Request], Awaitable[Reply]]
 MOST_WAIT_S = 300
-_ACTING = frozenset(one.name for one in operations().values() if any(each.type == "actor" for each in one.arguments))
+_NOTED = frozenset(
+    name for name, operation in operations().items() if any(one.type == "actor" for one in operation.arguments)
+)
+"""Operations of which the trail says who called them."""
 
 
 async def run(
@@ -31,23 +37,23 @@ async def run(
 ) -> Any:
     """Run an operation with the script's own arguments. `wait_s`: how long a pick may wait for a job. Raises JQError,
     403, and 503 for what a server that stops does not begin."""
-    name = operation.name
-    spec: dict[str, Any] = {}
-    if operation.positions[:1] == ("spec",) or (operation.positions[:1] == ("[spec]",) and len(arguments) % 2):
-        spec = map_of(arguments[0]) if arguments else {}
+    name, who = operation.name, request.who
+    spec, behind = taken_apart(operation, arguments)
     for restricted in operation.restricted.keys() & spec.keys():
-        if needed := operation.lacking(request.who.roles, (restricted,)):
+        if needed := operation.lacking(who.roles, (restricted,)):
             why = f"{name} with {restricted} needs a key with the role {' or '.join(needed)}"
-            raise HttpError(403, "FORBIDDEN", why, restricted)
-    if said := _said(request, name, spec):
-        arguments[0] = map_with({**members(arguments[0]), **said})
-    if request.who.queues is not None:
-        await within.check(master.engine, request.who, operation, arguments)
+            raise HttpError("FORBIDDEN", why, restricted)
+    await within.check(master.engine, who, operation, {**spec, **behind})
+    # What no client says itself: who does it, and with which key a worker is registered.
+    if name == "register" and who.key_id and spec and spec.get("announce") is not True:
+        arguments[0] = map_with({**members(arguments[0]), "key": who.key_id})
+    elif spec and name in _NOTED:
+        arguments[0] = map_with({**members(arguments[0]), "actor": who.name})
     match name:
         case "enqueue":
             reply = await _enqueue(master, arguments)
         case "pick":
-            reply = await _pick(master, arguments, spec, wait_s)
+            reply = await _pick(master, request, arguments, spec, wait_s)
         case "finish":
             reply = await _finish(master, arguments, spec)
         case _:
@@ -55,17 +61,25 @@ async def run(
     if name == "worker":
         # Of one that was quiet long polls got nothing, and nobody knows that they wait.
         master.waiting.look_again(spec["worker"])
-    elif name in ("grant", "revoke") and master.keyring is not None:
+    elif name in ("grant", "revoke"):
         with contextlib.suppress(JQError):  # it is looked again, and what was asked for is done
             await master.keyring.look()
-    return within.leave_out(request.who, operation, reply)
+    return within.leave_out(who, operation, reply)
 
 
-def _said(request: Request, name: str, spec: Mapping[str, Any]) -> dict[str, str]:
-    """What no client says itself: who does it, and with which key a worker is registered."""
-    if name == "register" and spec and request.who.key_id and spec.get("announce") is not True:
-        return {"key": request.who.key_id}
-    return {"actor": request.who.name} if spec and name in _ACTING else {}
+def taken_apart(operation: Operation, arguments: Sequence[bytes]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A call's spec, read, and what stands behind it, by name. Raises 400."""
+    spec: dict[str, Any] = {}
+    behind: dict[str, Any] = {}
+    rest = list(arguments)
+    for position in operation.positions:
+        if position == "spec" or (position == "[spec]" and len(rest) % 2):
+            spec = map_of(rest.pop(0)) if rest else {}
+        elif position.endswith("..."):
+            behind[position[:-3]], rest = rest, []
+        elif rest and position != "[spec]":
+            behind[position] = rest.pop(0)
+    return spec, behind
 
 
 def refuse_draining(master: Master) -> None:
@@ -74,19 +88,19 @@ def refuse_draining(master: Master) -> None:
         raise draining()
 
 
-async def unless(event: Awaitable[Any], work: Awaitable[Any]) -> Any:
-    """`work`'s result, or None if the event comes first. `work` never outlives this call."""
-    waiting, working = asyncio.ensure_future(event), asyncio.ensure_future(work)
+async def unless(work: Awaitable[Any], *events: Awaitable[Any]) -> Any:
+    """`work`'s result, or None if one of the events comes first. `work` never outlives this call."""
+    working, *waiting = map(asyncio.ensure_future, (work, *events))
     try:
-        await asyncio.wait((waiting, working), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((working, *waiting), return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
             working.cancel()
             # Cancelled work may still come back with something, such as jobs just picked.
             await asyncio.wait((working,))
         return None if working.cancelled() else working.result()
     finally:
-        waiting.cancel()
-        working.cancel()
+        for task in (working, *waiting):
+            task.cancel()
 
 
 async def _enqueue(master: Master, arguments: list[bytes]) -> Any:
@@ -97,20 +111,23 @@ async def _enqueue(master: Master, arguments: list[bytes]) -> Any:
     return await master.enqueuing.get(*arguments)
 
 
-async def _pick(master: Master, arguments: list[bytes], spec: Mapping[str, Any], wait_s: float) -> Any:
+async def _pick(
+    master: Master, request: Request, arguments: list[bytes], spec: Mapping[str, Any], wait_s: float
+) -> Any:
+    """Nobody is given jobs who has gone away while they waited."""
     refuse_draining(master)
     if len(arguments) != 1 or not spec or (not wait_s and "request" in spec):
         return await master.engine.raw("pick", *arguments)
     if not wait_s:
         return await master.waiting.pick(spec, 0)
-    return await unless(master.draining.wait(), master.waiting.pick(spec, wait_s)) or NOTHING
+    return await unless(master.waiting.pick(spec, wait_s), master.draining.wait(), request.left()) or NOTHING
 
 
 async def _finish(master: Master, arguments: list[bytes], spec: Mapping[str, Any]) -> Any:
     """A stopping server still takes outcomes; it only starts nothing new."""
     pick = spec.get("pick")
     if isinstance(pick, dict) and "wait" in pick:
-        raise HttpError(403, "FORBIDDEN", "finish with pick.wait needs a key with the role server", "pick.wait")
+        raise HttpError("FORBIDDEN", "finish with pick.wait needs a key with the role server", "pick.wait")
     if pick is None or not master.draining.is_set():
         return await master.engine.raw("finish", *arguments)
     if len(arguments) == 1:
@@ -142,8 +159,21 @@ def _arguments(body: bytes) -> list[bytes]:
         given = None
     if not isinstance(given, list):
         raise invalid(None, "expected a list of the script's arguments")
-    found = [str(one).encode() if type(one) is int else one for one in given]
-    for index, one in enumerate(found):
-        if not isinstance(one, bytes):
+    arguments = [str(argument).encode() if type(argument) is int else argument for argument in given]
+    for index, argument in enumerate(arguments):
+        if not isinstance(argument, bytes):
             raise invalid(f"[{index}]", "expected text or binary data, an argument of the script")
-    return found
+    return arguments
+
+
+class Own(NamedTuple):
+    """A request of the server's own, and who answers it."""
+
+    operation: Operation
+    handler: Handler
+
+
+def own(handler: Handler) -> Own:
+    """Have a handler answer what its docstring says, in the words of a script's head; it is called as it is."""
+    head = f"{inspect.getdoc(handler)}\n@argv nothing\n@flags read"
+    return Own(heads.read(handler.__name__, head), handler)

@@ -1,5 +1,5 @@
-"""Handlers of one job: to enqueue it, to see it, and to wait for its end; whether this server is well; and the API's
-own description."""
+"""Handlers of one job: to enqueue it, to see it, and to wait for its end; whether this server is well; the API's own
+description; keys, and sessions, which browsers have instead."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
-from jqmaster.engine import packform, tracing
+from jqmaster.engine import packform, secret, tracing
 from jqmaster.engine.calling import contract_of
 from jqmaster.errors import Unavailable
-from jqmaster.server.http import within
-from jqmaster.server.http.calls import MOST_WAIT_S, refuse_draining, run, unless
-from jqmaster.server.http.own import own
+from jqmaster.manifest.contract import ROLES, rights_of
+from jqmaster.manifest.manifest import operations
+from jqmaster.server.http import access, within
+from jqmaster.server.http.calls import MOST_WAIT_S, own, refuse_draining, run, unless
 from jqmaster.server.http.translate import no_such_job
-from jqmaster.server.http_error import HttpError
+from jqmaster.server.http_error import HttpError, invalid
+from jqmaster.server.keyring import ANYBODY, Identity
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request, seconds
-from jqmaster.server.reader import item, map_with
+from jqmaster.server.reader import extended, item, map_with, members, unpacked
 
 ENDED = frozenset(("done", "error", "cancelled", "skipped"))
 READY_S = 1.0
@@ -75,14 +77,14 @@ async def poll_job(master: Master, request: Request) -> Reply:
     """
     timeout_s = seconds(request.query.get("timeout", 5), "timeout", MOST_WAIT_S)
     job_id = request.params["id"].encode()
-    await within.check(master.engine, request.who, contract_of("watch"), [job_id])
-    state = await unless(master.draining.wait(), master.ended.wait(job_id, timeout_s))
+    await within.check(master.engine, request.who, contract_of("watch"), {"ids": [job_id]})
+    state = await unless(master.ended.wait(job_id, timeout_s), master.draining.wait())
     refuse_draining(master)
     if state is None:
         raise no_such_job(request.params["id"])
     if state in ENDED:
         return await job.handler(master, request)
-    raise HttpError(408, "TIMEOUT", f"the job has not ended within {timeout_s:g} s; it is {state}")
+    raise HttpError("TIMEOUT", f"the job has not ended within {timeout_s:g} s; it is {state}")
 
 
 @own
@@ -110,10 +112,9 @@ async def health(master: Master, _request: Request) -> Reply:
     try:
         async with asyncio.timeout(READY_S):
             await master.engine.config()  # which also finds a namespace that is missing, or of another schema
-            form = await master.engine.form_in_use()
     except TimeoutError as late:
         raise Unavailable(f"Redis did not answer within {READY_S:g} s", late) from late
-    return Reply(200, packform.pack({"status": "ok", "form": form}))
+    return Reply(200, packform.pack({"status": "ok", "form": master.engine.form_in_use}))
 
 
 @cache
@@ -147,3 +148,84 @@ async def worker_openapi(_master: Master, _request: Request) -> Reply:
     @http GET /worker/openapi.yaml
     """
     return Reply(200, document("worker.yaml"), "application/yaml")
+
+
+@own
+async def create_key(master: Master, request: Request) -> Reply:
+    """Create a key of this API, which is told this once.
+
+    @arg name name  whose it is; the trail has it
+    @arg roles set<viewer|pusher|worker|operator|admin> 1..5
+    @arg queues set<name>? 1..100  queues and patterns that it is bound to
+    @arg ttl seconds? 1..1e10  when it expires
+    @arg rate number? 0.001..1e6  requests a second, of each server; more are refused (429)
+    @reply NewKey
+    @errors INVALID field, FULL id
+    @role admin
+    @bound any
+    @http POST /keys
+    """
+    new = secret.new()
+    spec = map_with({**members(request.body), "id": new.id, "digest": new.digest})
+    document = await run(master, request, contract_of("grant"), [spec])
+    return Reply(200, extended(document, key=packform.pack(new.text)))
+
+
+@own
+async def session(master: Master, request: Request) -> Reply:
+    """Who this is, what they may, and of what server.
+
+    @reply Session
+    @errors UNAUTHORIZED
+    @role anybody
+    @http GET /session
+    """
+    who = access.identify(master, request) if master.keyring.is_required else ANYBODY
+    shows_key = b"authorization" in request.headers
+    has_session = not shows_key and access.logged_in(master.keyring, request.headers) is who
+    return _session(master, request, who, has_session=has_session)
+
+
+@own
+async def log_in(master: Master, request: Request) -> Reply:
+    """Log in with a key, in a browser.
+
+    @arg key text 1..200
+    @reply Session
+    @errors INVALID, UNAUTHORIZED
+    @role anybody
+    @http POST /session
+    """
+    shown = unpacked(members(request.body).get("key", b""))
+    if not isinstance(shown, str):
+        raise invalid("key", "expected a key")
+    return _session(master, request, access.known(master.keyring.find(shown)), has_session=True)
+
+
+@own
+async def log_out(master: Master, request: Request) -> Reply:
+    """Log out.
+
+    @reply nothing
+    @errors INTERNAL
+    @role anybody
+    @http DELETE /session
+    """
+    return Reply(204, headers=[access.cookie_for(master, None, request)])
+
+
+def _session(master: Master, request: Request, who: Identity, *, has_session: bool) -> Reply:
+    """The document, and with it the cookie of who has one from now on."""
+    document = {
+        "name": who.name, "roles": [role for role in ROLES if role in rights_of(who.roles)],
+        "queues": None if who.queues is None else list(who.queues),
+        "refused": [
+            route.path
+            for operation in operations().values()
+            for route in operation.routes
+            if route.method == "GET" and not (operation.is_for(who.roles) and within.may_ask(who, operation))
+        ],
+        "asks": master.keyring.is_required, "session": has_session, "master": master.about(),
+    }  # fmt: skip
+    cookies = [access.cookie_for(master, who, request)] if has_session else []
+    return Reply(200, packform.pack(document), headers=cookies)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Raw
 
-from jqmaster.engine import tracing, zones
+from jqmaster.engine import calling, tracing
 from jqmaster.engine.packform import FALSE, NIL
 from jqmaster.engine.replies import pairs
 from jqmaster.manifest import contract
@@ -19,9 +19,11 @@ from jqmaster.server.http_error import HttpError, invalid
 from jqmaster.server.jsonform import to_msgpack
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request, seconds, unknown_field
-from jqmaster.server.reader import BLOBS, extended, map_with, members, parts, printable, unpacked
+from jqmaster.server.reader import extended, map_with, members, parts, printable, unpacked
 
 _INTEGER = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+_PLAIN: Mapping[bytes, Any] = {NIL: None, FALSE: False}
+"""What is as good as absent where a call has several replies."""
 _QUERIED = {"flag": bool, "integer": _INTEGER, "ms": _INTEGER, "moment_ms": _INTEGER}
 """What stands in a query as text; all else is text."""
 
@@ -41,14 +43,12 @@ class Translation:
 
     def __init__(self, operation: Operation, route: Route) -> None:
         self.operation = operation
-        self.place = route.place
         queried, body = operation.stand(route)
         self.query = {name: (argument, outer) for name, argument, outer in in_query(queried)}
-        self._headers = {one.name: one.header for one in body if one.header}
-        lists = {name: of.name for name in operation.behind if (of := operation.argument(name).of.of)}
-        self._lists = {name: kind for name, kind in lists.items() if kind in BLOBS or kind in ("value", "job")}
+        self._headers = {argument.name: argument.header for argument in body if argument.header}
+        self._body = {argument.name for argument in (*operation.arguments, *route.parameters)} - {route.place}
+        self._behind = operation.behind
         self._may_wait = bool(route.parameters)
-        self._has_spec = not {"spec", "[spec]"}.isdisjoint(operation.positions)
 
     async def __call__(self, master: Master, request: Request) -> Reply:
         """Answer a request."""
@@ -58,52 +58,33 @@ class Translation:
             wait_s = seconds(unpacked(given.pop("timeout")), "timeout", MOST_WAIT_S)
         # Conditions stand by themselves in a query, and so do options in a body.
         request.rename = lambda path: path.removeprefix("where." if self.query else "options.")
-        declared, *others = self.operation.replies
-        if others:
-            present = {name: value for name, value in given.items() if bytes_of(value) not in (NIL, FALSE)}
-            declared = self.operation.reply(present)
-        arguments = list(self._arguments(given, request, is_other=declared is not self.operation.replies[0]))
-        reply = await run(master, request, self.operation, arguments, wait_s)
-        return answer(declared, reply)
+        arguments = calling.packed(self.operation, given, map_with)
+        sent = [part if isinstance(part, bytes) else str(part).encode() for part in arguments]
+        return answer(self.operation.reply(given), await run(master, request, self.operation, sent, wait_s))
 
     def _read(self, request: Request) -> dict[str, Any]:
-        """The arguments by name: those of the path and the query, and those of the body, each packed. Raises 400."""
+        """The arguments by name: those of the path and the query, and those of the body, each packed; of lists behind
+        the spec the parts. Raises 400."""
         given: dict[str, Any] = {}
         for name, text in request.query.items():
             argument, outer = self.query[name]
             if text or argument.type != "cursor":
                 (given.setdefault(outer, {}) if outer else given)[name] = value_of(argument, text)
         body = members(request.body) if request.body else {}
-        for name in body:
-            if name == self.place or (not self._has_spec and name not in self.operation.behind):
-                raise unknown_field(name, self.operation.behind)
         for name, header in self._headers.items():
             if name not in body and (shown := request.header(header)) is not None:
                 given[name] = shown
-        given |= {**request.params, **body}
-        if "timezone" in body:
-            given |= zones.with_rule({name: unpacked(body[name]) for name in ("timezone", "tz") if name in body})
+        given |= request.params
+        for name, value in body.items():
+            if name not in self._body:
+                raise unknown_field(name, self._body)
+            if name not in self._behind:
+                given[name] = unpacked(value) if name in ("timezone", "tz") else _PLAIN.get(bytes(value), value)
+            elif kind := self.operation.argument(name).of.of:
+                given[name] = parts(value, name, kind.name, tracing.carried(request.headers))
+            elif bytes(value) != NIL:
+                given[name] = bytes(value)
         return given
-
-    def _arguments(self, given: dict[str, Any], request: Request, *, is_other: bool) -> Iterator[bytes]:
-        """`is_other`: it is the other call of an operation, to which its last argument does not belong."""
-        operation = self.operation
-        behind = {name: given.pop(name) for name in operation.behind if name in given}
-        for position in operation.positions:
-            name = position.removesuffix("...")
-            if position == "spec" or (position == "[spec]" and given):
-                yield map_with(given)
-            elif name in self._lists and name in behind:
-                yield from parts(behind[name], name, self._lists[name], tracing.carried(request.headers))
-            elif position in behind:
-                yield bytes_of(behind[position])
-            elif position != "[spec]" and not position.endswith("...") and not is_other:
-                yield NIL if operation.argument(position).default == "nil" else b""
-
-
-def bytes_of(value: Any) -> bytes:
-    """As it stands behind a spec: what is packed, or text."""
-    return bytes(value) if isinstance(value, Raw) else str(value).encode()
 
 
 def value_of(argument: Argument, text: str | list[str]) -> Any:
@@ -188,7 +169,7 @@ def _result(reply: list[bytes]) -> bytes:
     state, *result = reply
     if not result:
         why = "keeps no result" if state == b"done" else "has no result"
-        raise HttpError(409, "CONFLICT", f"the job is {state.decode()} and {why}")
+        raise HttpError("CONFLICT", f"the job is {state.decode()} and {why}")
     return result[0]
 
 
@@ -199,4 +180,4 @@ _OWN: Mapping[str, Callable[[list[Any]], dict[str, Any]]] = {
 
 def no_such_job(job_id: str) -> HttpError:
     """404 for a job."""
-    return HttpError(404, "NOTFOUND", f"no such job: {printable(job_id)}")
+    return HttpError("NOTFOUND", f"no such job: {printable(job_id)}")

@@ -8,7 +8,6 @@ import hashlib
 import re
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import NamedTuple
 
 from quart import Quart, request
 from quart import Response as QuartResponse
@@ -33,18 +32,12 @@ HEADERS = {
 _PAGE = {"cache-control": "no-cache"}
 _KEPT = {"cache-control": "public, max-age=31536000, immutable"}
 _TYPES = {
-    "html": "text/html; charset=utf-8",
-    "js": "text/javascript; charset=utf-8",
-    "css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
 }
 _DIGEST = re.compile(r"[0-9a-f]{20}")
 _PREFIX = re.compile(r"(/[\w.~-]+)+")
-
-
-class _File(NamedTuple):
-    body: bytes
-    packed: bytes
-    content_type: str
 
 
 def is_page(path: str) -> bool:
@@ -75,44 +68,41 @@ def pages(root_path: str = "") -> Quart:
     async def page(rest: str = "") -> QuartResponse:
         folder, _, name = rest.partition("/")
         if not _DIGEST.fullmatch(folder):
-            return _sent(_index(prefix()), _PAGE)
+            return _sent("index.html", _PAGE, prefix())
         path = f"static/{name}"
         if folder != digest() or path not in files():
             raise NotFound  # or it is of another version
-        return _sent(files()[path], _KEPT)
+        return _sent(path, _KEPT)
 
     return app
 
 
 @cache
-def files() -> dict[str, _File]:
+def files() -> dict[str, bytes]:
     """All files by their path below `ui/`."""
     folder = Path(__file__).parents[2] / "ui"
-    paths = (path for path in folder.rglob("*") if path.suffix[1:] in _TYPES)
-    return {path.relative_to(folder).as_posix(): _file(path.read_bytes(), path.suffix[1:]) for path in paths}
+    paths = (path for path in folder.rglob("*") if path.suffix in _TYPES)
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
 
 @cache
 def digest() -> str:
     """Of all files, by name and content."""
-    parts = (f"{name} {len(file.body)}\n".encode() + file.body for name, file in sorted(files().items()))
+    parts = (f"{name} {len(body)}\n".encode() + body for name, body in sorted(files().items()))
     return hashlib.sha256(b"".join(parts)).hexdigest()[:20]
 
 
-@lru_cache(maxsize=16)
-def _index(prefix: str) -> _File:
-    """The page, whose script shows what its path names, with all that it loads under a prefix."""
-    body = files()["index.html"].body.replace(b"/ui/static/", f"/ui/{digest()}/".encode())
-    return _file(body.replace(b'="/ui/', f'="{prefix}/ui/'.encode()), "html")
+@lru_cache(maxsize=256)
+def _body(path: str, prefix: str, *, is_packed: bool) -> bytes:
+    """A file. The page, whose script shows what its path names, has all that it loads under a prefix."""
+    body = files()[path]
+    if path == "index.html":
+        body = body.replace(b"/ui/static/", f"/ui/{digest()}/".encode()).replace(b'="/ui/', f'="{prefix}/ui/'.encode())
+    return gzip.compress(body, 9, mtime=0) if is_packed else body
 
 
-def _file(body: bytes, kind: str) -> _File:
-    return _File(body, gzip.compress(body, 9, mtime=0), _TYPES[kind])
-
-
-def _sent(file: _File, kept: dict[str, str]) -> QuartResponse:
-    headers = HEADERS | kept
+def _sent(path: str, kept: dict[str, str], prefix: str = "") -> QuartResponse:
     is_packed = "gzip" in request.headers.get("accept-encoding", "")
-    if is_packed:
-        headers["content-encoding"] = "gzip"
-    return QuartResponse(file.packed if is_packed else file.body, headers=headers, content_type=file.content_type)
+    headers = HEADERS | kept | ({"content-encoding": "gzip"} if is_packed else {})
+    body = _body(path, prefix, is_packed=is_packed)
+    return QuartResponse(body, headers=headers, content_type=_TYPES[path[path.rindex(".") :]])

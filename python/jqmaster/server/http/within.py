@@ -25,13 +25,13 @@ _NAMING = ("queue", "job", "Where", "Pick", "NewJob", "JobChange", "Outcome")
 """Types of arguments that name queues or jobs."""
 
 
-async def check(engine: Engine, who: Identity, operation: Operation, arguments: Sequence[bytes]) -> None:
-    """Raise 403 unless all that a call names is within the queues of who makes it, 400 where that cannot be read."""
+async def check(engine: Engine, who: Identity, operation: Operation, given: Mapping[str, Any]) -> None:
+    """Raise 403 unless all that a call names is within the queues of who makes it, 400 where that cannot be read.
+    `given`: its arguments by name, of lists the items as they came."""
     if who.queues is None or operation.name == "get":
         return
-    given = _by_name(operation, arguments)
     if given.get("dependents") == "cancel":
-        raise _refused("jobs that wait for others may be of any queue, so it may not cancel them as well")
+        raise refused("jobs that wait for others may be of any queue, so it may not cancel them as well")
     queues: list[Any] = []
     jobs: list[Any] = []
     for argument in operation.arguments:
@@ -40,18 +40,16 @@ async def check(engine: Engine, who: Identity, operation: Operation, arguments: 
         kind, value = kind_of(operation, argument), given[argument.name]
         if kind in ("queue", "job"):
             (queues if kind == "queue" else jobs).extend(value if isinstance(value, list) else [value])
-        elif kind == "Where":
-            queues.append(value.get("queue") if isinstance(value, dict) else None)
-        elif kind == "Pick" and isinstance(value, dict):
-            queues += value.get("queues", [])
-        elif kind in ("NewJob", "JobChange", "Outcome"):
+        elif kind in ("Where", "Pick"):
+            named = value if isinstance(value, dict) else {}
+            queues += [named.get("queue")] if kind == "Where" else named.get("queues", [])
+        elif kind in _NAMING:
             maps = list(map(map_of, value[::2]))
             queues += _queues_of(maps)
-            jobs += [one.get("id") for one in maps if kind == "JobChange"]
-    if not (queues or jobs) and operation.name in _QUEUE_OF:
-        return
-    if not (queues or jobs) and not (operation.is_free and not operation.restricted.keys() & given.keys()):
-        raise _refused(f"{operation.name} concerns all queues, or name one of them as queue")
+            jobs += [change.get("id") for change in maps if kind == "JobChange"]
+    if not (queues or jobs) and operation.name not in _QUEUE_OF:
+        if not operation.is_free or operation.restricted.keys() & given.keys():
+            raise refused(f"{operation.name} concerns all queues, or name one of them as queue")
     _check_queues(who, queues)
     if jobs:
         await _check_jobs(engine, who, jobs)
@@ -73,7 +71,7 @@ def leave_out(who: Identity, operation: Operation, reply: Any) -> Any:
         return who.may_use(map_of(entry).get(field, ""))
 
     if operation.name == "get":
-        return [entry and (entry if is_own(entry) else None) for entry in reply]
+        return [entry if entry and is_own(entry) else None for entry in reply]
     return [reply[0], *filter(is_own, reply[1:])]
 
 
@@ -90,24 +88,10 @@ def check_answer(who: Identity, outcome: Mapping[str, Any], follow: Sequence[byt
     _check_queues(who, _queues_of([outcome, *map(map_of, follow[::2])]))
 
 
-def _by_name(operation: Operation, arguments: Sequence[bytes]) -> dict[str, Any]:
-    """A call's arguments by name, as far as they say what it is about."""
-    given: dict[str, Any] = {}
-    rest = list(arguments)
-    for position in operation.positions:
-        if position == "spec" or (position == "[spec]" and len(rest) % 2):
-            given |= map_of(rest.pop(0)) if rest else {}
-        elif position.endswith("..."):
-            given[position[:-3]], rest = rest, []
-        elif rest and position != "[spec]":
-            given[position] = rest.pop(0)
-    return given
-
-
 def _queues_of(maps: Iterable[Mapping[str, Any]]) -> Iterator[Any]:
     """Those that new jobs, changes and outcomes name. A job without a queue has that of its name."""
-    for one in maps:
-        for part in (one, one.get("move")):
+    for spec in maps:
+        for part in (spec, spec.get("move")):
             if isinstance(part, Mapping):
                 names = (part.get("queue"), part.get("name"))
                 yield from [name for name in names if name is not None][:1]
@@ -115,10 +99,9 @@ def _queues_of(maps: Iterable[Mapping[str, Any]]) -> Iterator[Any]:
 
 async def _check_jobs(engine: Engine, who: Identity, ids: Iterable[Any]) -> None:
     """Of jobs that are there; what is no id, or of no job, the operation itself refuses."""
-    named = [one.encode(errors="surrogateescape") if isinstance(one, str) else one for one in ids]
-    named = [one for one in named if isinstance(one, bytes)]
+    named = [job_id.encode(errors="surrogateescape") if isinstance(job_id, str) else job_id for job_id in ids]
     try:
-        found = await engine.raw("get", *named) if named else []
+        found = await engine.raw("get", *(job_id for job_id in named if isinstance(job_id, bytes)))
     except JQError as error:
         if error.code in ("INVALID", "NOTFOUND"):
             return
@@ -129,10 +112,11 @@ async def _check_jobs(engine: Engine, who: Identity, ids: Iterable[Any]) -> None
 def _check_queues(who: Identity, queues: Iterable[Any]) -> None:
     for queue in queues:
         if queue is None:
-            raise _refused("name one of them as queue")
+            raise refused("name one of them as queue")
         if not who.may_use(str(queue)):
-            raise _refused(f"{printable(str(queue))} is not among them")
+            raise refused(f"{printable(str(queue))} is not among them")
 
 
-def _refused(why: str) -> HttpError:
-    return HttpError(403, "FORBIDDEN", f"this key is bound to queues: {why}")
+def refused(why: str) -> HttpError:
+    """403 for somebody's key."""
+    return HttpError("FORBIDDEN", f"this key is bound to queues: {why}")

@@ -102,7 +102,7 @@ function Actions({ of, done, size = 'small' }) {
 // -- the list -----------------------------------------------------------------------------------------
 
 function Runs({ of, found }) {
-  if (of.state === 'gone') return none(of.lost?.length ? `lost ${inJobs(of.lapsed)}` : 'gone');
+  if (of.state === 'gone') return none(of.lost?.length ? `lost ${inJobs(of.lost.length)}` : 'gone');
   if (!of.running.length) return none('nothing');
   const more = of.held - SHOWN;
   return html`${of.running.slice(0, SHOWN).map(([id, startedMs]) => {

@@ -75,7 +75,7 @@ class Clock(Part):
 
     def drop_dead_workers(self, left_some):
         for worker in self.dead_workers():
-            for job in self.workers.held(worker):
+            for job in self.workers.slots_taken(worker):
                 if not left_some or self.moved(job):
                     self.life.fail(job, "lapse", "timeout", message=SOME_TEXT)
             shown = self.engine.look_at_worker(worker.id) if left_some else None
@@ -137,7 +137,7 @@ class Clock(Part):
             if job.attempt == 0 and job.expires_ms is not None and job.status in WAITING:
                 moments.append(job.expires_ms)
         for worker in self.workers.registered.values():
-            if self.workers.held(worker):
+            if self.workers.slots_taken(worker):
                 moments.append(self.end_of(worker))
         wait = max(0, min(moments) - self.now) if moments else None
         expect(isinstance(next_ms, int) and next_ms >= -1, "next_ms", next_ms)

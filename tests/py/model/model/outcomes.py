@@ -24,6 +24,7 @@ class Outcomes(Part):
                 job = self.jobs.get(id)
                 was_cancelled = self.work.cancelled_at(job, token) and not (job.may_be_gone and answer == "LOST")
                 same(answer, "CANCELLED" if was_cancelled else "LOST", "heartbeat")
+        self.workers.name_jobs(worker, [id for id, *_ in jobs])
 
     def beat(self, job, answer, notes, blobs):
         left = self.life.lease_end(job) - self.now

@@ -31,6 +31,7 @@ class Worker:
     resting_until_ms: int = 0
     refused: set = field(default_factory=set)
     about: dict = field(default_factory=dict)  # host, pid, version, names
+    named: set = field(default_factory=set)  # ids of jobs that it said it runs
 
 
 @dataclass
@@ -51,6 +52,14 @@ class Workers(Part):
 
     def held(self, worker):
         return [j for j in self.jobs.values() if j.status == "running" and j.worker_id == worker.id]
+
+    def slots_taken(self, worker):
+        """Jobs that are pushed to it. Who picks has no slots: the leases of its jobs decide."""
+        return self.held(worker) if worker.url else []
+
+    def name_jobs(self, id, ids):
+        if worker := self.registered.get(id):
+            worker.named = {job.id for job in self.held(worker) if job.id in worker.named} | set(ids)
 
     def sign_of_life(self, id):
         worker = self.registered.get(id)
@@ -75,7 +84,7 @@ class Workers(Part):
             raise Refused("NOTFOUND", "worker")
 
     def give_back(self, worker):
-        jobs = self.held(worker)
+        jobs = self.slots_taken(worker)
         for job in jobs:
             self.life.requeue(job, by="release")
         del self.registered[worker.id]
@@ -144,7 +153,8 @@ class Workers(Part):
         doc = {k: getattr(worker, k) for k in ("id", "name", "queues", "max_jobs", "seen_ms")}
         doc["url"] = worker.url
         doc.update({k: getattr(worker, k) for k in ("since_ms", "lapsed", "request")})
-        running = [[job.id, job.started_ms] for job in self.held(worker)]
+        shown = [job for job in self.held(worker) if worker.url or job.id in worker.named]
+        running = [[job.id, job.started_ms] for job in shown]
         doc.update(held=len(running), state=self.state_of(worker), refused=sorted(worker.refused))
         doc["running"] = sorted(running)
         return {k: v for k, v in doc.items() if v is not None} | worker.about
@@ -241,15 +251,15 @@ class Workers(Part):
     def told_of(self, id):
         """What `assign` tells of who gets a job."""
         worker = self.registered.get(id)
-        return [worker.url, worker.secrets, worker.key] if worker else ["", "", ""]
+        return [worker.url, worker.secrets, worker.key, worker.lapsed] if worker else ["", "", "", 0]
 
     def assign(self, reply, master, limit=100, wait=None, request=None, without=()):
         until_ms, answer = self.work.requests.get(("assign", request), (0, []))
-        again = [0, *(pair[4:] for pair in reply[1:])]
+        again = [0, *(pair[5:] for pair in reply[1:])]
         if answer and (self.now < until_ms or self.work.is_repeat(again, answer)):
             jobs = self.work.started_again(answer)
             to = [(job.worker_id, *self.told_of(job.worker_id)) for job in jobs]
-            same([tuple(pair[:4]) for pair in reply[1:]], to, "to")
+            same([tuple(pair[:5]) for pair in reply[1:]], to, "to")
             return self.work.show_again([reply[0], *again[1:]], jobs)
         self.sleepers.gets_up(master, wait)
         self.due_before = self.clock.due_count()
