@@ -266,10 +266,10 @@ local function read(popped)
 end
 
 --- Takes units of a job's keys and removes it from the waiting ones of its lane.
-local function take_units(queue, job, of_job)
+local function take_units(queue, job, job_keys)
   budget.pay(budget.of_job(job))
   batch.remove(queues.key(queue, states.IN_LANE), job[jobs.ID])
-  parking.take(of_job)
+  parking.take(job_keys)
 end
 
 --- Counts a turn of a lane's group.
