@@ -6,6 +6,7 @@
 -- and, where needed, {queue: the only one that is read, is_quiet: no jobs are wanted, has_slots: its worker is pushed
 -- to, remembered: of its request, front(worker): what stands in front of each job}.
 local attempts = require "jqlua.life.attempts"
+local batch = require "jqlua.base.batch"
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local chooser = require "jqlua.pick.chooser"
@@ -158,13 +159,14 @@ end
 local function fill_round(plan, source, entries)
   local queue, most = plan.queue, plan.wish.count
   while plan.count < most do
-    local place = queue and places.whole(queue)
-    if not place then
-      local is_more
+    local place, is_more
+    if queue then
+      place, is_more = places.best(queue, true)
+    else
       place, is_more = source.choose(plan, entries)
-      if not place then
-        return is_more
-      end
+    end
+    if not place then
+      return is_more
     end
     local left, chunk = most - plan.count, plan.count > 0 and plan.bytes < SHORT_BYTES and CHUNK or FIRST_CHUNK
     if left > chunk then
@@ -206,9 +208,9 @@ function M.give(plan, source)
   if wait and state[meta.SLEEPERS] > 0 then
     sleepers.awake(wish.worker, wait.on)
   end
-  -- What is due goes first.
-  local is_due = state[meta.NEXT_DUE] <= state[meta.NOW_MS]
-  if is_due or not plan.queue or not places.sees_all(plan.queue) then
+  -- What is due goes first. What is buffered must be seen, if it may concern the choice.
+  local is_due, key = state[meta.NEXT_DUE] <= state[meta.NOW_MS], plan.queue and queues.key(plan.queue, states.QUEUED)
+  if is_due or not key or batch.adds[key] or batch.removals[key] then
     transition.commit()
   end
   if is_due then

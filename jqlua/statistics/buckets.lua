@@ -146,11 +146,11 @@ local function parse(log)
 end
 
 --- Parses a log, with the sums of queues, names and everything.
----@param log string|false
+---@param log string
 ---@return table cells by the ends of the hashes' keys, and minute
 function M.cells(log)
   local cells = {}
-  for pair, minutes in pairs(log and parse(log) or {}) do
+  for pair, minutes in pairs(parse(log)) do
     cells[pair] = minutes
     local queue, name = pair:match("^(%Z*)%z(.*)$")
     for minute, cell in pairs(minutes) do
@@ -250,13 +250,8 @@ end
 
 --- Folds the log into the buckets.
 function M.fold()
-  local log = call("GET", keys.LOG)
-  if not log then
-    return
-  end
-  call("DEL", keys.LOG)
   local left = { LOOKED_AT }
-  for key, minutes in pairs(M.cells(log)) do
+  for key, minutes in pairs(M.cells(statlog.take())) do
     save(key, minutes, left)
   end
 end
