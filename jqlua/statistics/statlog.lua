@@ -103,20 +103,12 @@ function M.follow(before)
   return head .. item(M.ENQUEUED, count, M.NONE)
 end
 
-local function kind_of(job, to)
-  if to == states.DONE or to == states.KEPT then
-    return DONE
-  elseif to == states.ERROR then
-    return ERROR
-  elseif to == states.CANCELLED then
-    return CANCELLED
-  elseif to == states.SKIPPED then
-    return SKIPPED
-  elseif to == states.RETRYING then
-    return job[jobs.HOW] == jobs.LAPSED and LAPSED or FAILED
-  end
-  return job[jobs.HOW] == jobs.MOVED_ON and MOVED or RELEASED
-end
+-- What a change counts as, by the state that it led to, or else by how the attempt ended.
+local KINDS = {
+  [states.DONE] = DONE, [states.KEPT] = DONE, [states.ERROR] = ERROR, [states.CANCELLED] = CANCELLED,
+  [states.SKIPPED] = SKIPPED,
+}
+local KINDS_OF_ATTEMPTS = { [jobs.FAILED] = FAILED, [jobs.LAPSED] = LAPSED, [jobs.MOVED_ON] = MOVED }
 
 local function within(ms)
   return ms < 0 and 0 or ms > MOST and MOST or ms
@@ -126,14 +118,16 @@ end
 ---@param from string letter of its state
 ---@param to string
 function M.left(job, from, to)
-  local wait, run, kind = M.NONE, M.NONE, kind_of(job, to)
+  local wait, run, kind = M.NONE, M.NONE, KINDS[to] or KINDS_OF_ATTEMPTS[job[jobs.HOW]] or RELEASED
   if from == states.RUNNING then
     local started_ms = job[jobs.STARTED_MS]
     if job[jobs.ATTEMPT] == 1 then
       local ready_ms = job[jobs.OPTIONS] ~= "" and jobs.options(job).ready_ms or jobs.created_ms(job[jobs.ID])
       wait = within(started_ms - ready_ms)
     end
-    run = kind == DONE and within(meta.state[meta.NOW_MS] - started_ms) or run
+    if kind == DONE then
+      run = within(meta.state[meta.NOW_MS] - started_ms)
+    end
   end
   add(job[jobs.QUEUE], job[jobs.NAME], kind, wait, run)
 end
