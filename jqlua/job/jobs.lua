@@ -39,9 +39,10 @@ M.WAITS = "b" -- by its worker, to wait for other jobs
 -- Flags.
 M.KEEP_RESULT = 1
 M.STARTED = 2 -- has a whole head
-M.AWAITED = 4 -- a watcher waits for its end, or jobs depend on it or read its result
-M.HAS_OUTCOME = 8 -- keys.OUTCOME exists
-M.HAS_EXTRA = 16 -- keys.EXTRA exists
+M.HAS_OUTCOME = 4 -- keys.OUTCOME exists
+M.HAS_EXTRA = 8 -- keys.EXTRA exists
+M.TIED = 16 -- the first of those that say that others than its queue refer to it
+M.AWAITED = 16 -- a watcher waits for its end, or jobs depend on it or read its result
 M.HELD = 32 -- takes a slot of a worker that is pushed to
 M.READ = 64 -- its result was read
 M.LANED = 128 -- has a section of units

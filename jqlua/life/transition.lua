@@ -136,6 +136,10 @@ end
 
 --- Updates what refers to a job that changes. It is still in its old state.
 local function leave_ties(job, from, to, is_end, is_popped, queue)
+  if jobs.has(job, jobs.HELD) then
+    workers.free(job[jobs.WORKER], job[jobs.ID])
+    jobs.clear(job, jobs.HELD)
+  end
   if jobs.has(job, jobs.LANED) then
     lanes.moved(queue, job, to, is_popped)
   end
@@ -187,7 +191,7 @@ end
 ---@param is_popped? boolean whether it was removed from its old set already
 ---@return boolean kept false if its record was removed
 function M.move(job, to, score, is_popped)
-  local from, id, flags, state = job[jobs.STATE], job[jobs.ID], job[jobs.FLAGS], meta.state
+  local from, id, state = job[jobs.STATE], job[jobs.ID], meta.state
   local change, queue = changes[from] and changes[from][to] or look_up(from, to, id), queues.load(job[jobs.QUEUE])
   -- A move by its worker was counted before (module life.continuation).
   if change[IS_COUNTED] and state[meta.COUNTED] and (from ~= states.RUNNING or job[jobs.HOW] ~= jobs.MOVED_ON) then
@@ -197,14 +201,7 @@ function M.move(job, to, score, is_popped)
   if not is_popped and not change[STAYS] then
     batch.remove(sets[from] or queues.key(queue, from), id)
   end
-  if flags % (2 * jobs.HELD) >= jobs.HELD then
-    workers.free(job[jobs.WORKER], id)
-    flags = flags - jobs.HELD
-    job[jobs.FLAGS] = flags
-  end
-  -- Only these may be referred to by more than their queue.
-  if job[jobs.OPTIONS] ~= "" or flags >= jobs.HELD or flags % (2 * jobs.AWAITED) >= jobs.AWAITED
-    or state[meta.NOTICED] then
+  if job[jobs.FLAGS] >= jobs.TIED or job[jobs.OPTIONS] ~= "" or state[meta.NOTICED] then
     leave_ties(job, from, to, change[IS_END], is_popped, queue)
   end
   if change[LEAVES] then
