@@ -100,15 +100,15 @@ class Internal(JQError):
 class Unavailable(JQError):
     """Redis could not be asked, or did not carry out the call: connection lost, out of memory, read-only, …
 
-    ``cause`` is the exception of redis-py. After a lost connection or a timeout the call may have been
-    carried out.
+    ``cause`` is the exception of redis-py, ``place`` which partition of a cluster it was. After a lost connection or a
+    timeout the call may have been carried out.
     """
 
     code = "UNAVAILABLE"
 
-    def __init__(self, message: str, cause: Exception | None = None) -> None:
-        super().__init__(message)
-        self.cause = cause
+    def __init__(self, message: str, cause: Exception | None = None, place: str = "") -> None:
+        super().__init__(f"{place}: {message}" if place else message)
+        self.cause, self.place = cause, place
 
 
 class Vanished(Unavailable):

@@ -258,7 +258,7 @@ class _Exchange:
         seconds = time.perf_counter() - self._started
         # Anything can be sent as a method, and each would be a series of its own.
         method = route.method if route else scope["method"] if scope["method"] in _METHODS else "OTHER"
-        self._master.meters.request(method, route.path if route else "", status, seconds)
+        self._master.meters.request(method, route.path if route else "", str(status), seconds)
         request_id = logs.request_id(request.headers.get(b"x-request-id"))
         if logs.request_log.isEnabledFor(logging.INFO):
             worker = request.headers.get(b"worker-id")
