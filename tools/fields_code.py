@@ -107,6 +107,8 @@ def keywords() -> str:
         typed_dict("Changes", "What can be changed of a job that is there; see JobOptions.",
                    [(one, one.meaning) for one in changed]),
         typed_dict("Where", "Conditions that a job must meet, all of them (docs/finding.md).", where),
+        typed_dict("When", "When a recurring job is made (docs/schedules.md).",
+                   of("schedule", "every", "cron", "timezone", "tz", "catch_up", "paused", "declared")),
         typed_dict("Limits", "What a constraint allows (docs/limits.md).",
                    of("constrain", "by", "concurrency", "rate", "declared")),
         typed_dict("Bounds", "What a key is bound to.", of("grant", "queues", "ttl", "rate")),

@@ -118,6 +118,25 @@ class Where(TypedDict, total=False):
     """A map of conditions, as of a constraint; JSON."""
 
 
+class When(TypedDict, total=False):
+    """When a recurring job is made (docs/schedules.md)."""
+
+    every: float | timedelta | None
+    """From moment to moment: multiples of it since 1970; or."""
+    cron: str | None
+    """Five fields: minute, hour, day of month, month, day of week."""
+    timezone: str | None
+    """Whose clocks cron is about, such as `Europe/Berlin`; default: UTC."""
+    tz: str | None
+    """Its rule, as in POSIX' variable TZ; default: what is known of timezone."""
+    catch_up: bool | None
+    """False: no job for a moment that passed more than a minute ago."""
+    paused: bool | None
+    """Moments pass without jobs; with id alone, of one that is there."""
+    declared: str | None
+    """Digest of a program's declaration: nothing changes if it is the same."""
+
+
 class Limits(TypedDict, total=False):
     """What a constraint allows (docs/limits.md)."""
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeVar
 
-from jqmaster.engine.keywords import Bounds, Changes, JobOptions, Limits, Reference, Where
+from jqmaster.engine.keywords import Bounds, Changes, JobOptions, Limits, Reference, When, Where
 from jqmaster.manifest.fields import FIELDS
 
-__all__ = ["Bounds", "Changes", "JobOptions", "Limits", "Reference", "Where"]
+__all__ = ["Bounds", "Changes", "JobOptions", "Limits", "Reference", "When", "Where"]
 
 Seconds = float | timedelta
 Given = TypeVar("Given", bound=Mapping[str, Any])

@@ -9,10 +9,8 @@ from fields import files
 from openapi import example
 
 from jqmaster import JQ
-from jqmaster.client import task
 from jqmaster.engine.options import JobOptions
 from jqmaster.manifest.fields import FIELDS
-from jqmaster.manifest.manifest import operations
 
 BY_NAME = {field.name: field for field in FIELDS}
 
@@ -34,9 +32,3 @@ def test_each_field_of_a_job_goes_with_its_call(name: str) -> None:
         JQ(**{name: given}).new_job("a"),
     ):
         assert made.spec()[name] == sent
-
-
-def test_programs_can_say_of_a_schedule_what_the_table_has() -> None:
-    left = ("id", "job", "argument", "run", "actor")
-    wanted = {one.name for one in operations()["schedule"].arguments} - set(left)
-    assert set(task.When.__annotations__) == wanted
