@@ -3,7 +3,6 @@
 The operations of a job's life become a library of Redis functions as well.
 
 The same sources give the same bytes, and so the same shas, on any machine.
-``python -m jqmaster.bundle.build [--clock settable] OUTDIR`` writes the chunks and their ``manifest.json``.
 """
 
 from __future__ import annotations
@@ -180,20 +179,3 @@ def dump(scripts: Bundle, directory: Path) -> None:
         "library": library and {"name": library.name, "functions": sorted(library.functions)},
     }
     (directory / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
-
-
-def main() -> None:
-    import argparse
-
-    parser = argparse.ArgumentParser(prog="jqmaster.bundle.build", description="Build the Lua scripts.")
-    parser.add_argument("--clock", choices=["server", "settable"], default="server")
-    parser.add_argument("--sources", type=Path, help="directory that holds scripts/ and jqlua/; default: this checkout")
-    parser.add_argument("outdir", type=Path)
-    options = parser.parse_args()
-    scripts = build(options.sources, options.clock) if options.sources else builtin(options.clock)
-    dump(scripts, options.outdir)
-    print(f"{len(scripts)} scripts, version {version_of(scripts)}, in {options.outdir}")
-
-
-if __name__ == "__main__":
-    main()
