@@ -112,7 +112,7 @@ class _Exchange:
         headers = dict(scope["headers"])
         self._request = Request(scope, headers, receive, params)
         self._has_body = b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
-        self._has_more = self._has_body  # that has not been read
+        self._is_read, self._comes = not self._has_body, self._has_body  # all of it; whether there is more to read
         self._kind = reply_type(headers.get(b"accept"), headers.get(b"content-type"), self._has_body)
         self._started = time.perf_counter()
         self.counted = 0
@@ -192,6 +192,7 @@ class _Exchange:
             message = await self._receive()
             if message["type"] == "http.disconnect":
                 return None
+            self._comes = message.get("more_body", False)
             if chunk := message.get("body", b""):
                 size += len(chunk)
                 chunks.append(chunk)
@@ -202,18 +203,18 @@ class _Exchange:
                         raise HttpError("BUSY", "this server has as many bytes of requests as it takes")
                     self._app.bytes += more
                     self.counted += more
-            if not message.get("more_body", False):
-                self._has_more = False
+            if not self._comes:
+                self._is_read = True
                 return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     async def _read_rest(self) -> None:
-        while (await self._receive()).get("more_body"):
-            pass
+        while self._comes:
+            self._comes = (await self._receive()).get("more_body", False)
 
     # -- the answer -------------------------------------------------------------------------------
 
     async def _answer(self, reply: Reply) -> None:
-        """Where more of the request's body is to come, as much is read as comes soon, and the connection closed."""
+        """Where the request's body was not read, as much of it is as comes soon, and the connection closed."""
         kind, body, headers = reply.content_type or self._kind, reply.body, [*reply.headers]
         if reply.status != 204:
             body = jsonform.to_json(body) if kind == JSON else body
@@ -221,7 +222,7 @@ class _Exchange:
             headers += _FOR_BROWSERS if kind != MSGPACK else ()
         if self._scope["method"] == "HEAD":
             body = b""
-        if not self._has_more:
+        if self._is_read:
             await self._send({**_START, "status": reply.status, "headers": headers})
             await self._send({**_END, "body": body})
             return
