@@ -49,7 +49,19 @@ local function count_values(counts, queue, state, is_newest)
   return #ids
 end
 
---- What most of the waiting jobs have in common that those before had not.
+--- The paths that name keys of limits.
+---@return table<string, boolean>
+local function key_paths()
+  local paths = {}
+  for _, definition in ipairs(constraints.all()) do
+    for _, path in ipairs(type(definition.bg) == "table" and definition.bg or { definition.bg }) do
+      paths[path] = true
+    end
+  end
+  return paths
+end
+
+--- What most of the waiting jobs have in common that those before had not: of several such values rather a limit's key.
 ---@return string? flood words of it
 local function flood_of(queue)
   local state = members.count(queue, states.IN_LANE) >= SAMPLE and states.IN_LANE or states.QUEUED
@@ -58,14 +70,20 @@ local function flood_of(queue)
     return nil
   end
   local size = count_values(before, queue, states.DONE) + count_values(before, queue, states.KEPT)
+  local is_key, found = key_paths(), nil
   for _, entry in ipairs(common_values.most(counts, SAMPLE)) do
     local path, value, times = unpack(entry)
     if times >= MOST * SAMPLE and common_values.times(before, path, value) <= MOST_BEFORE * size
-      and (size > 0 or times < SAMPLE) then -- what all have in common tells nothing without those before
-      local plain = value:match("^s(.*)") or tostring(cmsgpack.unpack(constraintdoc.value_blob(value)))
-      return string.format("%s of the newest have %s %s", alerts.percent(times / SAMPLE), path,
-        alerts.name(check.message(plain, 60)))
+      and (size > 0 or times < SAMPLE) -- what all have in common tells nothing without those before
+      and (not found or is_key[path] and not is_key[found[1]]) then
+      found = entry
     end
+  end
+  if found then
+    local path, value, times = unpack(found)
+    local plain = value:match("^s(.*)") or tostring(cmsgpack.unpack(constraintdoc.value_blob(value)))
+    return string.format("%s of the newest have %s %s", alerts.percent(times / SAMPLE), path,
+      alerts.name(check.message(plain, 60)))
   end
 end
 

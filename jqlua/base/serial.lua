@@ -1,6 +1,7 @@
 -- Serial numbers, of which ids are made: each is issued once in the life of a namespace. There are 1024 to the
 -- millisecond, and they never decrease. A partition of a cluster (module base.partition) appends its own number in two
 -- more digits, so that no two partitions issue the same id.
+local batch = require "jqlua.base.batch"
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
@@ -19,20 +20,22 @@ function M.check_id(path, id, last)
   check.refuse((is_foreign or id > last) and check.missing(path, "job", id))
 end
 
--- Of ids [1]: their format.
-local sequence = { "" }
+-- What was last read or written: text, its number, the format of ids, and what stands behind the last id (module
+-- statistics.statlog).
+local known = { "", 0, "", "" }
 
 --- Notes what a call that issues numbers read already.
 ---@param raw string|false as of keys.SEQ
 function M.open(raw)
-  local format = "%014x"
-  if raw and #raw > M.DIGITS then
-    raw, format = raw:sub(1, M.DIGITS), format .. raw:sub(M.DIGITS + 1)
+  if raw ~= known[1] then
+    local id, rest = string.match(raw or "0", "^(%x+)(.*)$")
+    known[1], known[2], known[3] = raw, tonumber(id:sub(1, M.DIGITS), 16), "%014x" .. id:sub(M.DIGITS + 1)
+    known[4] = rest
   end
   -- By the microsecond: two servers of which each takes itself for the primary hardly issue the same.
-  local last, micros = tonumber(raw or "0", 16), meta.state[meta.MICROS] % 1000
+  local last, micros = known[2], meta.state[meta.MICROS] % 1000
   local now = meta.state[meta.NOW_MS] * 1024 + micros - 1
-  meta.state[meta.SERIAL], sequence[1] = last < now and now or last, format
+  meta.state[meta.SERIAL] = last < now and now or last
 end
 
 --- Issues the next number; transition.commit writes which was the last.
@@ -43,9 +46,26 @@ function M.next()
     M.open(redis.call("GET", keys.SEQ))
   end
   local number = state[meta.SERIAL] + 1
-  local digits = string.format(sequence[1], number)
+  local digits = string.format(known[3], number)
   state[meta.SERIAL], state[meta.ISSUED] = number, digits
   return digits
+end
+
+--- Buffers the last number that this call issued.
+---@param follow fun(rest: string): string what is to stand behind it, from what does now
+function M.save(follow)
+  local state, rest = meta.state, follow(known[4])
+  local raw = state[meta.ISSUED] .. rest
+  known[1], known[2], known[4] = raw, state[meta.SERIAL], rest
+  state[meta.ISSUED] = false
+  batch.write(keys.SEQ, raw)
+end
+
+--- The last id, or "" before the first, and what stands behind it.
+---@return string id
+---@return string rest
+function M.read()
+  return string.match(redis.call("GET", keys.SEQ) or "", "^(%x*)(.*)$")
 end
 
 return M

@@ -30,8 +30,8 @@ local function constraints_of(job, queue)
     local limit = keyrecord.limit(entry[job_units.NUMBER])
     local definition = limit and constraints.load(limit.id)
     if definition then
-      local key = keyrecord.load_named(entry[job_units.NAME], definition.n)
-      local shown, is_full = constraintdoc.use_of(limit, key), room.is_full(limit, key)
+      local key = keyrecord.load_named(entry[job_units.NAME])
+      local shown, is_full = constraintdoc.use_of(key), room.is_full(key)
       shown.id, shown.concurrency, shown.rate = definition.i, definition.c, constraintdoc.rate_of(definition)
       shown.open = not is_full and not shown.opens_ms
       found[#found + 1] = {

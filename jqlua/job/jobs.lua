@@ -155,12 +155,14 @@ function M.note_removal(id)
   open[keys.JOB .. id] = false
 end
 
---- Writes the record of a new job.
+--- Writes a new job.
 ---@param record string
-function M.create(id, record)
+---@param argument string
+function M.create(id, record, argument)
   local key = keys.JOB .. id
   open[key] = record
   batch.write(key, record)
+  batch.write(keys.ARGUMENT .. id, argument)
 end
 
 --- Changes a field of the tail, other than its units.

@@ -19,8 +19,6 @@ local unique = require "jqlua.links.unique"
 
 local M = {}
 
-local call = redis.call
-
 -- Dependencies of all jobs of one call together.
 local MOST_LINKS = 100000
 
@@ -61,7 +59,7 @@ end
 ---@param path string as errors name the list
 ---@param last? string the last id issued
 function M.check_ids(depends, path, last)
-  last = last or call("GET", keys.SEQ) or ""
+  last = last or serial.read()
   for i, entry in ipairs(depends) do
     if type(entry) == "string" then
       serial.check_id(path .. "[" .. i - 1 .. "]", entry, last)
@@ -79,7 +77,7 @@ function M.check(new_jobs, list)
       count = count + #depends
       check.refuse(count > MOST_LINKS and "INVALID " .. list .. "[" .. i - 1 .. "].depends: more than " .. MOST_LINKS
         .. " dependencies in one call: send fewer")
-      last = last or call("GET", keys.SEQ) or ""
+      last = last or serial.read()
       M.check_ids(depends, list .. "[" .. i - 1 .. "].depends", last)
     end
   end
@@ -165,30 +163,12 @@ local function schedule(new, queue, is_blocked)
   return to, score
 end
 
---- Where a new job waits, and its record.
----@param parsed table as jobspec gives it
----@param options? table its options, if they changed
+--- Where a new job waits that others of its spec need not follow.
+---@param new table its ID is set
+---@param is_free boolean whether it would wait in its queue's own set
 ---@param is_blocked? boolean whether it waits for other jobs
----@return table new the job; shared, if it waits in its queue's own set like others of its spec
 ---@return number score in the set of its state
----@return string record
-local function place(parsed, id, queue, argument, options, is_blocked)
-  local changes_queue = parsed[jobs.NAME] ~= parsed[jobs.QUEUE]
-    and queue[queues.FLAGS] % (2 * queues.MIXED) < queues.MIXED or queue[queues.VERSION] < meta.state[meta.ADDED]
-  if changes_queue then
-    placement.admit(parsed, queue)
-  end
-  local is_free = queues.is_free(queue, parsed[jobs.NAME])
-  if is_free and not options and not parsed[jobspec.IS_TIMED] then
-    parsed[jobspec.RECORD] = parsed[jobspec.RECORD] or jobs.encode(parsed)
-    parsed[jobs.ID] = id
-    return parsed, parsed[jobs.PRIORITY], parsed[jobspec.RECORD]
-  end
-  local new = { unpack(parsed) }
-  new[jobs.ID] = id
-  if options then
-    jobs.set_options(new, options)
-  end
+local function place(new, queue, argument, is_free, is_blocked)
   local to, score = states.QUEUED, new[jobs.PRIORITY]
   if new[jobspec.IS_TIMED] then
     to, score = schedule(new, queue, is_blocked)
@@ -203,7 +183,7 @@ local function place(parsed, id, queue, argument, options, is_blocked)
     end
   end
   new[jobs.STATE] = to
-  return new, score, jobs.encode(new)
+  return score
 end
 
 --- Creates a job, unless another holds its unique key.
@@ -226,17 +206,26 @@ function M.create(parsed, argument, made, before)
     end
     options.if_exists = nil
   end
-  local id, queue = serial.next(), queues.load(parsed[jobs.QUEUE])
-  if options then
-    is_blocked = options.depends and link(id, options, made or {}, before or 0)
-    is_needless = options.if_failed == "only" and not is_blocked
+  local queue, id, new, score = queues.load(parsed[jobs.QUEUE]), serial.next(), parsed, parsed[jobs.PRIORITY]
+  placement.admit(new, queue)
+  local is_free = queues.is_free(queue, new[jobs.NAME])
+  if is_free and not options and not new[jobspec.IS_TIMED] then
+    new[jobs.ID] = id -- it is like all others of its spec, and so is its record
+    new[jobspec.RECORD] = new[jobspec.RECORD] or jobs.encode(new)
+  else
+    new = { unpack(parsed) }
+    new[jobs.ID], new[jobspec.RECORD] = id, false
+    if options then
+      is_blocked = options.depends and link(id, options, made or {}, before or 0)
+      is_needless = options.if_failed == "only" and not is_blocked
+      if options.unique then
+        unique.take(options, id, is_next)
+      end
+      jobs.set_options(new, options)
+    end
+    score = place(new, queue, argument, is_free, is_blocked or is_needless)
   end
-  local new, score, record = place(parsed, id, queue, argument, options, is_blocked or is_needless)
-  if options and options.unique then
-    unique.take(options, id, is_next)
-  end
-  jobs.create(id, record)
-  batch.write(keys.ARGUMENT .. id, argument)
+  jobs.create(id, new[jobspec.RECORD] or jobs.encode(new), argument)
   transition.enter(queue, new, score)
   if is_needless then
     batch.flush() -- it must be in the set that it leaves

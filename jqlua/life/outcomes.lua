@@ -35,12 +35,23 @@ local function check_more(outcome, name, value, path)
   end
 end
 
+-- As JQ's clients write a success: most outcomes are such, and to cut one up costs a third of unpacking it.
+local USUAL = ">c5c14c7c14c13"
+local USUAL_SIZE = 53
+
 --- Parses an outcome; refuses the call if it is wrong.
 ---@param blob string MessagePack map
 ---@param more string its result or error
 ---@param i number its index, for errors
 ---@return table outcome with its blob
 function M.parse(blob, more, i)
+  if #blob == USUAL_SIZE and more ~= "" then
+    local first, id, second, token, last = struct.unpack(USUAL, blob)
+    if first == "\131\162id\174" and second == "\165token\174" and last == "\164type\167success"
+      and check.is_token(token) then
+      return { id = id, token = token, type = "success", blob = more }
+    end
+  end
   local outcome = check.map(blob)
   if not outcome or more == "" then
     check.refuse(not outcome and check.not_a_map("outcomes[" .. i .. "]", blob)

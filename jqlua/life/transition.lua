@@ -14,6 +14,7 @@ local notices = require "jqlua.webhooks.notices"
 local readers = require "jqlua.links.readers"
 local queues = require "jqlua.queue.queues"
 local room = require "jqlua.limits.room"
+local serial = require "jqlua.base.serial"
 local settings = require "jqlua.settings.settings"
 local sleepers = require "jqlua.workers.sleepers"
 local buckets = require "jqlua.statistics.buckets"
@@ -101,10 +102,8 @@ function M.enter(queue, new, score)
     end
     queue[queues.REOPENED] = true
   end
-  if new[jobs.OPTIONS] ~= "" then
+  if new[jobs.OPTIONS] ~= "" or state[meta.EVENTS] then
     tags.enter(queue, new)
-  end
-  if state[meta.EVENTS] or new[jobs.OPTIONS] ~= "" and jobs.options(new).track then
     events.note(new, nil, to)
   end
   if state[meta.COUNTED] then
@@ -232,8 +231,7 @@ function M.commit()
     room.save_all()
   end
   if state[meta.ISSUED] then
-    batch.write(keys.SEQ, state[meta.ISSUED])
-    state[meta.ISSUED] = false
+    serial.save(statlog.follow)
   end
   batch.flush()
   if state[meta.TAGGED] then

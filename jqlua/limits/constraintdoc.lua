@@ -77,17 +77,17 @@ end
 
 --- What is in use of a key.
 ---@return table shown {running, opens_ms?, starts?, hold_ms?}
-function M.use_of(limit, key)
+function M.use_of(key)
   return {
-    running = key.in_use, starts = limit.rate > 0 and room.starts_in(limit, key) or nil,
-    opens_ms = room.opens_at(limit, key), hold_ms = key.hold_ms > meta.state[meta.NOW_MS] and key.hold_ms or nil,
+    running = key.in_use, starts = key.limit.rate > 0 and room.starts_in(key) or nil,
+    opens_ms = room.opens_at(key), hold_ms = key.hold_ms > meta.state[meta.NOW_MS] and key.hold_ms or nil,
   }
 end
 
 --- The fields of one key.
 ---@return table shown
-local function usage_of(limit, key)
-  local held, shown = M.held_by(key), M.use_of(limit, key)
+local function usage_of(key)
+  local held, shown = M.held_by(key), M.use_of(key)
   shown.lanes, shown.held, shown.more = held.lanes, held.jobs, held.is_more or nil
   shown.next = held.first and call("ZRANGE", lane_index.jobs_key(held.first), 0, 0)[1] or nil
   return shown
@@ -117,7 +117,7 @@ end
 --- One key of a constraint.
 ---@return string document
 function M.encode_key(definition, value)
-  local shown = usage_of(keyrecord.limit(definition.n), keyrecord.load(definition.n, value))
+  local shown = usage_of(keyrecord.load(definition.n, value))
   return documents.pack(shown, { by = M.by_blob(definition, value) })
 end
 
@@ -125,14 +125,14 @@ end
 ---@param may_pay number units
 ---@return table sums {looked, running, held, full, is_more}
 ---@return table[] fullest {held, running, value}, by held jobs, then by running jobs
-local function sum_up(definition, limit, most, may_pay)
+local function sum_up(definition, most, may_pay)
   local sums, fullest = { looked = 0, running = 0, held = 0, full = 0, is_more = false }, {}
   local ends, low = meta.state[meta.SPENT] + may_pay, "-"
   while meta.state[meta.SPENT] < ends and budget.is_left() do
     local values = call("ZRANGEBYLEX", keys.KEYS_OF .. definition.n, low, "+", "LIMIT", 0, CHUNK)
     for i, key in ipairs(values[1] and keyrecord.load_all(definition.n, values) or {}) do
       local held = M.held_by(key)
-      local is_full = room.is_full(limit, key) or room.opens_at(limit, key) ~= nil
+      local is_full = room.is_full(key) or room.opens_at(key) ~= nil
       sums.running, sums.held = sums.running + key.in_use, sums.held + held.jobs
       sums.is_more, sums.full = sums.is_more or held.is_more, sums.full + (is_full and 1 or 0)
       fullest[#fullest + 1] = { held.jobs, key.in_use, values[i] }
@@ -155,12 +155,11 @@ end
 ---@param is_only? boolean whether the call is about this one alone
 ---@return string document
 function M.encode(definition, busiest, is_only)
-  local limit = keyrecord.limit(definition.n)
   local blobs, shown = { match = definition.g }, {}
   if not definition.b then
-    shown = usage_of(limit, keyrecord.load(definition.n, ""))
+    shown = usage_of(keyrecord.load(definition.n, ""))
   elseif busiest then
-    local sums, fullest = sum_up(definition, limit, busiest, is_only and budget.MOST or SHARE)
+    local sums, fullest = sum_up(definition, busiest, is_only and budget.MOST or SHARE)
     shown = {
       looked = sums.looked, running = sums.running, held = sums.held, full = sums.full, more = sums.is_more or nil,
     }

@@ -62,7 +62,7 @@ function M.close(job, holds)
   for _, entry in ipairs(units and units[job_units.ENTRIES] or {}) do
     local until_ms = math.max(holds[entry[job_units.NUMBER]] or 0, holds[ALL] or 0)
     if until_ms > 0 then
-      local key = keyrecord.load_named(entry[job_units.NAME], entry[job_units.NUMBER])
+      local key = keyrecord.load_named(entry[job_units.NAME])
       parking.hold(key, math.max(until_ms, key.hold_ms))
     end
   end

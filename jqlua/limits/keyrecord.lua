@@ -1,13 +1,14 @@
 -- Keys of constraints: what each has in use, until when it is closed, and where it holds lanes. And limits, the part of
 -- a constraint that every start needs.
 --
--- In a script a key is a table {name, number: of its constraint, in_use: units taken, hold_ms: closed until then by a
--- hold, opens_ms: closed until then for lack of room under the rate, last_ms: the latest start,
--- timer_ms: in keys.OPENING with this time or an earlier one, queues: in which it holds or held lanes
--- (module limits.parking), is_changed, is_new: it has no record}.
+-- In a script a key is a table {name, number: of its constraint, limit: of it, or false where it was removed, in_use:
+-- units taken, hold_ms: closed until then by a hold, opens_ms: closed until then for lack of room under the rate,
+-- last_ms: the latest start, timer_ms: in keys.OPENING with this time or an earlier one, queues: in which it holds or
+-- held lanes (module limits.parking), is_changed, is_new: it has no record}.
 local batch = require "jqlua.base.batch"
 local due = require "jqlua.base.due"
 local keys = require "jqlua.base.keys"
+local memory = require "jqlua.base.memory"
 local meta = require "jqlua.base.meta"
 local job_units = require "jqlua.limits.job_units"
 
@@ -19,57 +20,66 @@ local FORMAT = ">I4dddd"
 local HEADER = 36
 local LIMIT = ">ddd"
 
--- What this call has read.
-M.keys = {} -- by name
-M.limits = {} -- by number; false where the constraint is gone
+-- Keys that this call has read, by name.
+M.keys = {}
+
+-- Limits by their records.
+local known = KEPT
 
 local function limit_key(number)
   return keys.LIMIT .. string.format("%d", number)
 end
 
+local function decode_limit(raw)
+  local concurrency, rate, period_ms, at = struct.unpack(LIMIT, raw)
+  return memory.keep(known, raw, {
+    concurrency = concurrency, rate = rate, period_ms = period_ms, id = raw:sub(at),
+  })
+end
+
 ---@param raw string|false
----@return table? limit {concurrency, rate: starts in a period, both 0 for none, period_ms, id: of the constraint}; nil
---- if that was removed
-local function decode_limit(number, raw)
-  local limit = false
-  if raw then
-    local concurrency, rate, period_ms, at = struct.unpack(LIMIT, raw)
-    limit = { concurrency = concurrency, rate = rate, period_ms = period_ms, id = raw:sub(at) }
-  end
-  M.limits[number] = limit
-  return limit or nil
+---@return table|false limit {concurrency, rate: starts in a period, both 0 for none, period_ms, id: of the constraint},
+--- not to be changed; false if that was removed
+local function limit_of(raw)
+  return raw and (known[raw] or decode_limit(raw))
 end
 
----@return table? limit as of decode_limit
+---@return table|false limit as of limit_of
 function M.limit(number)
-  local limit = M.limits[number]
-  if limit ~= nil then
-    return limit or nil
-  end
-  return decode_limit(number, call("GET", limit_key(number)))
+  return limit_of(call("GET", limit_key(number)))
 end
 
---- Sets the limits of a constraint, with the next flush.
+--- Other limits hold for keys that were read before, too.
+local function replace_limit(number, raw)
+  for _, key in next, M.keys do
+    if key.number == number then
+      key.limit = limit_of(raw)
+    end
+  end
+end
+
+--- Sets the limits of a constraint.
 ---@param definition table as module limits.constraints has it
 function M.set_limit(definition)
   local period_ms = definition.p and math.ceil(definition.p * 1000) or 0
   local raw = struct.pack(LIMIT, definition.c or 0, definition.l or 0, period_ms) .. definition.i
-  decode_limit(definition.n, raw)
-  batch.write(limit_key(definition.n), raw)
+  replace_limit(definition.n, raw)
+  call("SET", limit_key(definition.n), raw)
 end
 
 --- Removes the limits of a removed constraint.
 function M.delete_limit(number)
-  M.limits[number] = false
+  replace_limit(number, false)
   call("UNLINK", limit_key(number))
 end
 
---- Like load, from a record that was read with others.
----@param raw string|false
-local function decode(name, number, raw)
+---@param raw string|false its record
+---@param raw_limit string|false that of its constraint's limits
+---@return table key
+local function decode(name, number, raw, raw_limit)
   local key = {
-    name = name, number = number, in_use = 0, hold_ms = 0, opens_ms = 0, last_ms = 0, timer_ms = 0,
-    queues = {}, is_changed = false, is_new = not raw,
+    name = name, number = number, limit = limit_of(raw_limit), in_use = 0, hold_ms = 0, opens_ms = 0, last_ms = 0,
+    timer_ms = 0, queues = {}, is_changed = false, is_new = not raw,
   }
   if raw then
     key.in_use, key.hold_ms, key.opens_ms, key.last_ms, key.timer_ms = struct.unpack(FORMAT, raw)
@@ -84,72 +94,58 @@ local function decode(name, number, raw)
   return key
 end
 
---- Reads the keys of a job's entries, and their limits, in one command.
+--- The keys of a job's entries: those that this call does not know are read in one command.
 ---@param entries table[] of units
-function M.fetch(entries)
-  local records, limits, n = M.keys, M.limits, 0
-  local wanted
+---@return table[] keys
+function M.of(entries)
+  local found, raws = {}, nil
   for i = 1, #entries do
     local entry = entries[i]
     local name = entry[job_units.NAME]
-    if not records[name] or limits[entry[job_units.NUMBER]] == nil then
-      wanted = wanted or { false, false }
-      wanted[n + 1], wanted[n + 2] = keys.KEY .. name, keys.LIMIT .. entry[job_units.DIGITS]
-      n = n + 2
+    local key = M.keys[name]
+    if not key then
+      raws = raws or M.read(entries)
+      key = decode(name, entry[job_units.NUMBER], raws[2 * i - 1], raws[2 * i])
     end
+    found[i] = key
   end
-  if not wanted then
-    return
-  end
-  local raws = call("MGET", unpack(wanted))
-  n = 0
+  return found
+end
+
+--- Records of keys, and of their limits.
+---@param entries table[] of units
+---@return (string|false)[] raws one of each by turns
+function M.read(entries)
+  local wanted = { false, false }
   for i = 1, #entries do
     local entry = entries[i]
-    local number, name = entry[job_units.NUMBER], entry[job_units.NAME]
-    local is_known = records[name]
-    if not is_known or limits[number] == nil then
-      n = n + 2
-      if not is_known then
-        decode(name, number, raws[n - 1])
-      end
-      if limits[number] == nil then
-        decode_limit(number, raws[n])
-      end
-    end
+    wanted[2 * i - 1], wanted[2 * i] = keys.KEY .. entry[job_units.NAME], keys.LIMIT .. entry[job_units.DIGITS]
   end
+  return call("MGET", unpack(wanted))
 end
 
 ---@param number number of the constraint
 ---@param value string
 ---@return table key
 function M.load(number, value)
-  return M.load_named(job_units.key_name(number, value), number)
+  return M.load_named(job_units.key_name(number, value))
 end
 
----@param name string
----@param number? number of its constraint
 ---@return table key
-function M.load_named(name, number)
-  local key = M.keys[name]
-  if not key then
-    key = decode(name, number or job_units.split_name(name), call("GET", keys.KEY .. name))
-  end
-  return key
+function M.load_named(name)
+  local number = job_units.split_name(name)
+  return M.keys[name] or decode(name, number, unpack(call("MGET", keys.KEY .. name, limit_key(number))))
 end
 
 --- Reads keys of one constraint in one command.
 ---@param values string[] not empty
 ---@return table[] keys in the same order
 function M.load_all(number, values)
-  local names, wanted, found = {}, {}, {}
+  local entries = {}
   for i, value in ipairs(values) do
-    names[i] = job_units.key_name(number, value)
-    wanted[i] = keys.KEY .. names[i]
+    entries[i] = job_units.entry(number, value)
   end
-  for i, raw in ipairs(call("MGET", unpack(wanted))) do
-    found[i] = M.keys[names[i]] or decode(names[i], number, raw)
-  end
-  return found
+  return M.of(entries)
 end
 
 ---@return string value that names the key
@@ -167,13 +163,6 @@ function M.look_at(key, at_ms)
   call("ZADD", keys.OPENING, at_ms, key.name)
   due.note(due.KEYS, at_ms)
   key.timer_ms = at_ms
-  key.is_changed = true
-end
-
---- Counts units taken or released.
----@param more number
-function M.count(key, more)
-  key.in_use = key.in_use + more
   key.is_changed = true
 end
 

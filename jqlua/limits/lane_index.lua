@@ -101,7 +101,7 @@ local function place_of(entries, group)
   local member = entries[1]
   local place = {
     queue = false, priority = tonumber(entries[2]), id = member:sub(9, 22), member = member, lane = member:sub(24),
-    group = group, bound_priority = meta.NONE, bound_id = "", rival = false, job = false, units = false,
+    group = group, bound_priority = meta.NONE, bound_id = "", rival = false, job = false, keys = false,
     argument = false, is_single = false,
   }
   local behind = entries[3]
@@ -117,7 +117,7 @@ end
 --- bound, rival: the lane behind it if any; the caller fills in the rest
 ---@return boolean? is_more if the search was cut short
 function M.first(index, name)
-  while budget.is_left() do
+  repeat
     local entries = call("ZRANGE", index, 0, 1, "WITHSCORES")
     local member, priority = entries[1], tonumber(entries[2])
     if not member then
@@ -135,12 +135,11 @@ function M.first(index, name)
         return place
       end
     end
-    budget.pay(budget.LOOK)
     call("ZREM", index, member)
     if place then
       call("ZADD", index, place.priority, true_member)
     end
-  end
+  until not budget.pay(budget.LOOK)
   return nil, true
 end
 

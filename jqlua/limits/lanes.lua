@@ -64,8 +64,7 @@ function M.leave(queue, job)
     end
   end
   if is_fair or not lane_index.has_jobs(lane) then
-    keyrecord.fetch(units[job_units.ENTRIES])
-    parking.pass_on(queue, units[job_units.ENTRIES])
+    parking.pass_on(queue, keyrecord.of(units[job_units.ENTRIES]))
   end
 end
 

@@ -65,16 +65,16 @@ local function send(key, name)
 end
 
 --- Schedules a check of a key for when it opens, if that is a matter of time.
-local function note_opening(limit, key)
-  if not room.is_full(limit, key) then
+local function note_opening(key)
+  if not room.is_full(key) then
     keyrecord.look_at(key, room.closed_until(key))
   end
 end
 
 --- Sends the best lane that a key holds in a queue, if the key is open.
 ---@return boolean # whether it holds any there
-local function send_to(key, limit, name)
-  local is_sent = find(key, name) and room.is_open(limit, key)
+local function send_to(key, name)
+  local is_sent = find(key, name) and room.is_open(key)
   if is_sent then
     send(key, name)
   end
@@ -83,11 +83,8 @@ end
 
 --- After a key may have opened: sends its best lane of each queue.
 function M.reopen(key)
-  local limit = key.queues[1] and keyrecord.limit(key.number)
-  if not key.queues[1] then
-    return
-  elseif not room.is_open(limit, key) then
-    return note_opening(limit, key)
+  if key.queues[1] and not room.is_open(key) then
+    return note_opening(key)
   end
   for i = #key.queues, 1, -1 do
     send(key, key.queues[i])
@@ -96,14 +93,13 @@ end
 
 --- After a lane of these keys left its queue's index, or has a worse position there: if they have room, sends their
 --- next lanes.
----@param entries table[] of units, fetched
----@param except? table entry
-function M.pass_on(queue, entries, except)
-  for i = 1, #entries do
-    local entry = entries[i]
-    local key = keyrecord.keys[entry[job_units.NAME]]
-    if entry ~= except and key.queues[1] then
-      send_to(key, keyrecord.limits[entry[job_units.NUMBER]], queue[queues.NAME])
+---@param of_lane table[] keys
+---@param except? table key
+function M.pass_on(queue, of_lane, except)
+  for i = 1, #of_lane do
+    local key = of_lane[i]
+    if key ~= except and key.queues[1] then
+      send_to(key, queue[queues.NAME])
     end
   end
 end
@@ -114,17 +110,18 @@ function M.send_more(queue)
   local name = queue[queues.NAME]
   for _, key_name in ipairs(call("SRANDMEMBER", keys.SENT .. name, MOST_SENT)) do
     local key = keyrecord.load_named(key_name)
-    if not send_to(key, keyrecord.limit(key.number), name) then
+    if not send_to(key, name) then
       call("SREM", keys.SENT .. name, key_name)
     end
   end
 end
 
 --- Whether any of these keys holds lanes.
----@param entries table[] of units, fetched
-function M.holds_any(entries)
-  for i = 1, #entries do
-    if keyrecord.keys[entries[i][job_units.NAME]].queues[1] then
+---@param of_lane table[] keys
+---@return boolean
+function M.holds_any(of_lane)
+  for i = 1, #of_lane do
+    if of_lane[i].queues[1] then
       return true
     end
   end
@@ -132,17 +129,16 @@ function M.holds_any(entries)
 end
 
 --- Parks a lane until a key opens.
----@param entry table without room
+---@param key table without room
 ---@param lane table as returned by lane_index.first
-function M.park(queue, entry, lane)
-  local key = keyrecord.keys[entry[job_units.NAME]]
+function M.park(queue, key, lane)
   local name = queue[queues.NAME]
   lane_index.put(M.index(key.name, name), name, lane.priority, lane.id, lane.lane, lane.group)
   if not find(key, name) then
     table.insert(key.queues, name)
     key.is_changed = true
   end
-  note_opening(keyrecord.limits[key.number], key)
+  note_opening(key)
 end
 
 --- Checks a key again after its constraint's limits changed or it was removed.
@@ -185,16 +181,14 @@ function M.sweep(most)
 end
 
 --- Takes a unit of each of a starting job's keys.
----@param units table fetched, all with room
-function M.take(units)
-  local entries = units[job_units.ENTRIES]
-  for i = 1, #entries do
-    local entry = entries[i]
-    local limit, key = keyrecord.limits[entry[job_units.NUMBER]], keyrecord.keys[entry[job_units.NAME]]
-    if limit then
-      keyrecord.count(key, 1)
-      if limit.rate > 0 then
-        room.note_start(limit, key)
+---@param of_job table[] keys with room
+function M.take(of_job)
+  for i = 1, #of_job do
+    local key = of_job[i]
+    if key.limit then
+      key.in_use, key.is_changed = key.in_use + 1, true
+      if key.limit.rate > 0 then
+        room.note_start(key)
       end
     end
   end
@@ -207,13 +201,12 @@ function M.leave(job)
   if not units then
     return
   end
-  local entries = units[job_units.ENTRIES]
   if job[jobs.STATE] == states.RUNNING then
-    keyrecord.fetch(entries)
-    for i = 1, #entries do
-      if keyrecord.limits[entries[i][job_units.NUMBER]] then
-        local key = keyrecord.keys[entries[i][job_units.NAME]]
-        keyrecord.count(key, -1)
+    local of_job = keyrecord.of(units[job_units.ENTRIES])
+    for i = 1, #of_job do
+      local key = of_job[i]
+      if key.limit then
+        key.in_use, key.is_changed = key.in_use - 1, true
         M.reopen(key)
       end
     end

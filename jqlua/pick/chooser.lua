@@ -65,29 +65,25 @@ local function of_pattern(pattern, without, looks)
     local place, is_more, is_passed = of_queue(queue, without, looks)
     if is_more then
       return nil, true
-    elseif is_passed then
+    end
+    budget.pay(is_passed and 0 or budget.STEP)
+    local is_fair = queues.has(queue, queues.FAIR) and kept < MOST_FAIR
+    local next_priority, next_id = meta.NONE, ""
+    if entries[3] then
+      next_priority, next_id = tonumber(entries[4]), queues.bound(entries[3])
+    end
+    if is_passed or place and is_fair and place.priority == priority then
+      -- Its entry stays a lower bound: its next job may have any id.
       kept = kept + 1
       best = places.better(best, place)
+    elseif not place then
+      queues.set_head(queue, meta.NONE)
+    elseif not rank.is_before(next_priority, next_id, place.priority, queues.bound(place.id)) then
+      -- Equal is as good: a job that was moved may still be the bound of the queue that it left.
+      places.bound(place, next_priority, next_id)
+      return places.better(best, place)
     else
-      budget.pay(budget.STEP)
-      local is_fair = queues.has(queue, queues.FAIR) and kept < MOST_FAIR
-      local next_priority, next_id = meta.NONE, ""
-      if entries[3] then
-        next_priority, next_id = tonumber(entries[4]), queues.bound(entries[3])
-      end
-      if not place then
-        queues.set_head(queue, meta.NONE)
-      elseif is_fair and place.priority == priority then
-        -- Its entry stays a lower bound: its next job may have any id.
-        kept = kept + 1
-        best = places.better(best, place)
-      elseif not rank.is_before(next_priority, next_id, place.priority, queues.bound(place.id)) then
-        -- Equal is as good: a job that was moved may still be the bound of the queue that it left.
-        places.bound(place, next_priority, next_id)
-        return places.better(best, place)
-      else
-        queues.set_head(queue, place.priority, is_fair and queues.LEAST_ID or place.id)
-      end
+      queues.set_head(queue, place.priority, is_fair and queues.LEAST_ID or place.id)
     end
   end
   return nil, true
@@ -100,31 +96,28 @@ end
 ---@return table? place
 ---@return boolean? is_more if the search was cut short
 function M.best(entries, without)
-  local looks = { left = MOST_LOOKS }
+  local looks, best = { left = MOST_LOOKS }, nil
   if without then
     batch.flush() -- what was given before must be seen
   end
-  while budget.pay(#entries * budget.LOOK) do
-    local best
-    for _, entry in ipairs(entries) do
-      local place, is_more
-      if entry.pattern then
-        place, is_more = of_pattern(entry.pattern, without, looks)
-      else
-        place, is_more = of_queue(queues.load(entry.name), without, looks)
-      end
-      if is_more then
-        return nil, true -- it may be better than all others
-      end
-      best = places.better(best, place)
-    end
-    -- Queues checked after it may have reserved one of its keys.
-    if not best or places.may_start(best) then
-      budget.pay((MOST_LOOKS - looks.left) * budget.LOOK)
-      return best
-    end
+  if not budget.pay(#entries * budget.LOOK) then
+    return nil, true
   end
-  return nil, true
+  for i = 1, #entries do
+    local entry = entries[i]
+    local place, is_more
+    if entry.pattern then
+      place, is_more = of_pattern(entry.pattern, without, looks)
+    else
+      place, is_more = of_queue(queues.load(entry.name), without, looks)
+    end
+    if is_more then
+      return nil, true -- it may be better than all others
+    end
+    best = places.better(best, place)
+  end
+  budget.pay((MOST_LOOKS - looks.left) * budget.LOOK)
+  return best
 end
 
 return M

@@ -4,8 +4,10 @@
 -- wait}; worker: who gets the next job; reply: next_ms, and for each job what is in front, if anything, its
 -- document and argument are appended; count and bytes of these jobs; request token or nil, started: what it remembers},
 -- and, where needed, {queue: the only one that is read, is_quiet: no jobs are wanted, has_slots: its worker is pushed
--- to, remembered: of its request, front(worker): what stands in front of each job}.
+-- to, remembered: of its request, front(worker): what stands in front of each job, is_cut: a search
+-- was cut short, so that there may be a better job than what is given}.
 local attempts = require "jqlua.life.attempts"
+local batch = require "jqlua.base.batch"
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"
 local chooser = require "jqlua.pick.chooser"
@@ -158,13 +160,14 @@ end
 local function fill_round(plan, source, entries)
   local queue, most = plan.queue, plan.wish.count
   while plan.count < most do
-    local place = queue and places.whole(queue)
-    if not place then
-      local is_more
+    local place, is_more
+    if queue then
+      place, is_more = places.best(queue, true)
+    else
       place, is_more = source.choose(plan, entries)
-      if not place then
-        return is_more
-      end
+    end
+    if not place then
+      return is_more
     end
     local left, chunk = most - plan.count, plan.count > 0 and plan.bytes < SHORT_BYTES and CHUNK or FIRST_CHUNK
     if left > chunk then
@@ -206,15 +209,15 @@ function M.give(plan, source)
   if wait and state[meta.SLEEPERS] > 0 then
     sleepers.awake(wish.worker, wait.on)
   end
-  -- What is due goes first.
-  local is_due = state[meta.NEXT_DUE] <= state[meta.NOW_MS]
-  if is_due or not plan.queue or not places.sees_all(plan.queue) then
+  -- What is due goes first. What is buffered must be seen, if it may concern the choice.
+  local is_due, key = state[meta.NEXT_DUE] <= state[meta.NOW_MS], plan.queue and queues.key(plan.queue, states.QUEUED)
+  if is_due or not key or batch.adds[key] or batch.removals[key] then
     transition.commit()
   end
   if is_due then
     sweep.run(math.max(SWEEP_STEPS, math.floor(wish.count * STEPS_OF_A_JOB)))
   end
-  local is_more = not is_quiet and fill(plan, source)
+  local is_more = not is_quiet and (fill(plan, source) or plan.is_cut)
   -- A worker that gets no job may have consumed another's wake-up.
   local wakes = wait and (plan.count > 0 or is_quiet) and state[meta.SLEEPERS] > 0
   local is_ready = is_more

@@ -1,8 +1,8 @@
 -- Where the next job of a queue stands that may start, and taking jobs from there.
 --
 -- A place is a table: queue, priority and id of its first job; bound_priority and bound_id, up to which jobs behind it
--- may be taken as well; is_single: none but the first. In a lane it is what lane_index.first returns, with job, units,
--- and argument where that was read.
+-- may be taken as well; is_single: none but the first. In a lane it is what lane_index.first returns, with the job, its
+-- keys, and argument where that was read.
 local attempts = require "jqlua.life.attempts"
 local batch = require "jqlua.base.batch"
 local budget = require "jqlua.job.budget"
@@ -71,10 +71,9 @@ local function first_plain(queue)
 end
 
 --- Whether another lane may come before a lane whose entry is of a job that left.
----@param place table of the lane, as returned by lane_index.first
----@param entries table[] of units of the head, fetched
-local function is_overtaken(place, priority, id, entries)
-  if place.group ~= "" or priority ~= place.priority or parking.holds_any(entries) then
+---@param place table of the lane, as returned by lane_index.first, and the keys of its head
+local function is_overtaken(place, priority, id)
+  if place.group ~= "" or priority ~= place.priority or parking.holds_any(place.keys) then
     return true
   end
   return place.rival and (place.rival == place.lane
@@ -82,10 +81,10 @@ local function is_overtaken(place, priority, id, entries)
 end
 
 --- Moves a lane's entry to the position of its head, and sends parked lanes that it may have held back.
-local function move_entry(queue, index, place, job, entries)
+local function move_entry(queue, index, place, priority, id)
   lane_index.remove(index, place)
-  lane_index.add(queue, job[jobs.PRIORITY], job[jobs.ID], place.lane, place.group)
-  parking.pass_on(queue, entries)
+  lane_index.add(queue, priority, id, place.lane, place.group)
+  parking.pass_on(queue, place.keys)
 end
 
 --- Reads the head of a lane: the first one in a call, which is likely to start, with its argument.
@@ -111,42 +110,36 @@ end
 local function best_lane(queue, is_settled)
   local name = queue[queues.NAME]
   local index = lane_index.of_queue(name)
-  while true do
+  repeat
     local place, is_more = lane_index.first(index, name)
     if not place then
       return nil, is_more
-    elseif not budget.pay(budget.LOOK) then
-      return nil, true
     end
     local priority, id = lanes.head(place.lane)
     local job = id and read_head(place, id)
     local units = job and job_units.of(job)
-    local entries = units and units[job_units.ENTRIES]
-    if units then
-      keyrecord.fetch(entries)
-    end
+    place.keys = units and keyrecord.of(units[job_units.ENTRIES])
     if not units then
       lane_index.remove(index, place)
-    elseif (queues.bound(id) ~= place.id or priority ~= place.priority)
-      and is_overtaken(place, priority, id, entries) then
-      move_entry(queue, index, place, job, entries)
+    elseif (queues.bound(id) ~= place.id or priority ~= place.priority) and is_overtaken(place, priority, id) then
+      move_entry(queue, index, place, priority, id)
     elseif job[jobs.OPTIONS] ~= "" and attempts.has_expired(job) then
       failure.expire(job)
       batch.flush()
       budget.pay(budget.of_job(job))
     elseif is_settled or not place_again(job, queue) then
-      place.id = id
-      local lacking = room.lacking(entries)
+      place.queue, place.job, place.id = queue, job, id
+      local lacking = room.lacking(place.keys)
       if not lacking then
-        place.queue, place.job, place.units, place.is_single = queue, job, units, not is_settled
         return place
       end
       lane_index.remove(index, place)
       parking.park(queue, lacking, place)
       budget.pay(budget.STEP)
-      parking.pass_on(queue, entries, lacking)
+      parking.pass_on(queue, place.keys, lacking)
     end
-  end
+  until not budget.pay(budget.LOOK)
+  return nil, true
 end
 
 --- Whether keys that opened have not sent their lanes yet, after some more of them did.
@@ -167,53 +160,62 @@ local function with_lanes(queue)
     return nil, true
   end
   local is_settled = placement.is_settled(queue)
-  if queues.has(queue, queues.UNSORTED) then
-    placement.walk(queue)
+  if not is_settled then
+    batch.flush() -- what outcomes changed must be seen
     if queues.has(queue, queues.UNSORTED) then
-      return nil, true
+      placement.walk(queue)
+      is_settled = placement.is_settled(queue)
+      if queues.has(queue, queues.UNSORTED) then
+        return nil, true
+      end
     end
-    is_settled = placement.is_settled(queue)
   end
   repeat
-    local place, is_more = best_lane(queue, is_settled)
+    local lane, is_more = best_lane(queue, is_settled)
     if is_more then
       return nil, true
     end
-    local plain = first_plain(queue)
-    if plain and not is_settled then
-      plain.is_single = true
+    local best = M.better(lane, first_plain(queue))
+    if is_settled or not best then
+      return best
     end
-    if is_settled or not plain or place and rank.is_before(place.priority, place.id, plain.priority, plain.id)
-      or is_in_place(queue, plain.id) then
-      return M.better(place, plain)
+    best.is_single = true
+    if best == lane or is_in_place(queue, best.id) then
+      return best
     end
   until not budget.is_left()
   return nil, true
 end
 
---- Whether the best place of a queue can be found without flushing the call's writes.
----@return boolean
-function M.sees_all(queue)
-  local key = queues.key(queue, states.QUEUED)
-  return not batch.adds[key] and not batch.removals[key] and queue[queues.VERSION] >= meta.state[meta.ADDED]
-    and not queues.has(queue, queues.UNSORTED)
-end
-
---- The place of all that a queue has, without a look at it: for one that is compared with no other.
----@return table? place nil if its jobs wait in more than its plain set
-function M.whole(queue)
-  return queue[queues.PAUSED] == 0 and queues.is_plain(queue) and { queue = queue } or nil
-end
-
+--- The best place of a queue.
+---@param is_only? boolean whether it is compared with no other: of a plain queue it is all that it has, without a look
 ---@return table? place
 ---@return boolean? is_more if the search was cut short
-function M.best(queue)
+function M.best(queue, is_only)
   if queue[queues.PAUSED] ~= 0 then
     return nil
   elseif queues.is_plain(queue) then
-    return first_plain(queue)
+    return is_only and { queue = queue } or first_plain(queue)
   end
   return with_lanes(queue)
+end
+
+--- The place of a waiting job alone, if it may start. Otherwise its lane is parked, also where it stays among those
+--- that may start: when the key opens, somebody must be woken.
+local function place_alone(queue, job, priority)
+  local place, units = place_of(queue, priority, job[jobs.ID]), job_units.of(job)
+  place.is_single = true
+  if units then
+    place.member, place.lane, place.group = "", units[job_units.LANE], units[job_units.GROUP]
+    place.job, place.keys = job, keyrecord.of(units[job_units.ENTRIES])
+    local lacking = room.lacking(place.keys)
+    if lacking then
+      place.priority, place.id = lanes.head(place.lane)
+      parking.park(queue, lacking, place)
+      return nil
+    end
+  end
+  return place
 end
 
 --- The best job that may start and is accepted, among the first of each of a queue's sets. Ignores the turns of groups
@@ -226,47 +228,22 @@ function M.find(queue, accepts)
   for _, state in ipairs({ states.QUEUED, states.IN_LANE }) do
     local waiting = call("ZRANGE", queues.key(queue, state), 0, LOOK - 1, "WITHSCORES")
     for i = 1, #waiting, 2 do
-      local id, priority = waiting[i], tonumber(waiting[i + 1])
-      local job = jobs.read(id)
-      if best and not rank.is_before(priority, id, best.priority, best.id) then
+      local job, priority, place = jobs.read(waiting[i]), tonumber(waiting[i + 1]), nil
+      if best and not rank.is_before(priority, waiting[i], best.priority, best.id) then
         break
-      end
-      if accepts(job) then
+      elseif accepts(job) then
         if not is_settled then
           place_again(job, queue)
         end
-        local units = job_units.of(job)
-        local entries = units and units[job_units.ENTRIES]
-        local lacking
-        if units then
-          keyrecord.fetch(entries)
-          lacking = room.lacking(entries)
-        end
-        if lacking then
-          -- Also where it stays among those that may start: when the key opens, somebody must be woken.
-          local head_priority, head_id = lanes.head(units[job_units.LANE])
-          parking.park(queue, lacking, {
-            priority = head_priority, id = head_id, lane = units[job_units.LANE], group = units[job_units.GROUP],
-          })
-        else
-          best = place_of(queue, priority, id)
-          best.is_single = true
-          if units then
-            best.member, best.lane, best.group = "", units[job_units.LANE], units[job_units.GROUP]
-            best.job, best.units = job, units
-          end
-          break
-        end
+        place = place_alone(queue, job, priority)
+      end
+      if place then
+        best = place
+        break
       end
     end
   end
   return best
-end
-
---- Whether a place found before may still start.
----@return boolean
-function M.may_start(place)
-  return not place.lane or not room.lacking(place.units[job_units.ENTRIES])
 end
 
 --- The first jobs of a place: of a set, those that come before its bound.
@@ -295,60 +272,59 @@ local function read(popped)
   return call("MGET", unpack(wanted))
 end
 
---- Takes a job's units and removes it from the waiting ones of its lane.
-local function take_units(queue, job, units)
+--- Takes units of a job's keys and removes it from the waiting ones of its lane.
+local function take_units(queue, job, of_job)
   budget.pay(budget.of_job(job))
   batch.remove(queues.key(queue, states.IN_LANE), job[jobs.ID])
-  parking.take(units)
+  parking.take(of_job)
 end
 
 --- Counts a turn of a lane's group.
 local function take_turn(queue, place)
   local name = queue[queues.NAME]
   lane_index.remove(lane_index.of_queue(name), place)
-  lane_index.serve(queue, place, place.units[job_units.GROUP_VALUE])
+  lane_index.serve(queue, place, job_units.of(place.job)[job_units.GROUP_VALUE])
   local priority, id = lanes.head(place.lane)
   if id then
     lane_index.add(queue, priority, id, place.lane, place.group)
   end
 end
 
---- The units of a job that may follow the first of its lane now.
-local function units_behind(place, job)
+--- Whether a job may follow the first of its lane now.
+local function may_follow(place, job)
   local units = job and job[jobs.STATE] == states.IN_LANE and job_units.of(job)
-  if units and units[job_units.LANE] == place.lane and budget.is_left()
-    and not (job[jobs.OPTIONS] ~= "" and attempts.has_expired(job)) and not room.lacking(units[job_units.ENTRIES]) then
-    return units
-  end
+  return units and units[job_units.LANE] == place.lane and budget.is_left()
+    and not (job[jobs.OPTIONS] ~= "" and attempts.has_expired(job)) and not room.lacking(place.keys)
 end
 
 local function take_from_lane(place, most)
-  local queue, entries = place.queue, place.units[job_units.ENTRIES]
-  local key, popped, raws = lane_index.jobs_key(place.lane), { place.id, place.priority }, { false, place.argument }
+  local queue, lane_keys = place.queue, place.keys
+  local key, taken, raws = lane_index.jobs_key(place.lane), { place.id, place.priority }, { false, place.argument }
   -- Lanes that keys hold, and turns of groups, require a new choice after each start.
-  if most > 1 and not place.is_single and place.group == "" and not parking.holds_any(entries) then
-    popped = first_of(place, key, math.min(most, MOST_AT_ONCE))
+  if most > 1 and not place.is_single and place.group == "" and not parking.holds_any(lane_keys) then
+    taken = first_of(place, key, math.min(most, MOST_AT_ONCE))
   end
-  if popped[3] or not place.argument then
-    raws = read(popped)
+  if taken[3] or not place.argument then
+    raws = read(taken)
   end
-  local taken, ids = { place.id, place.priority }, { place.id }
-  take_units(queue, place.job, place.units)
-  for i = 3, #popped, 2 do
-    local job = jobs.from_record(popped[i], raws[i])
-    local units = units_behind(place, job)
-    if not units then
+  local ids = { place.id }
+  take_units(queue, place.job, lane_keys)
+  for i = 3, #taken, 2 do
+    local id = taken[i]
+    local job = jobs.from_record(id, raws[i])
+    if not may_follow(place, job) then
+      taken = { unpack(taken, 1, i - 1) }
       break
     end
-    take_units(queue, job, units)
-    taken[i], taken[i + 1], ids[#ids + 1] = popped[i], popped[i + 1], popped[i]
+    take_units(queue, job, lane_keys)
+    ids[#ids + 1] = id
   end
   lanes.heads[place.lane] = nil
   call("ZREM", key, unpack(ids))
   if place.group ~= "" then
     take_turn(queue, place)
   end
-  parking.pass_on(queue, entries)
+  parking.pass_on(queue, lane_keys)
   if place.group ~= "" then
     parking.send_more(queue)
   end
@@ -358,7 +334,7 @@ end
 --- Takes a place's first job from where it waits, and those behind it that come before all others.
 ---@param most number
 ---@return string[] popped ids and scores
----@return (string|false)[] raws record and argument of each
+---@return (string|false)[] raws at least a record and an argument of each
 function M.take(place, most)
   if place.lane then
     return take_from_lane(place, most)

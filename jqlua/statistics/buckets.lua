@@ -38,19 +38,29 @@ function M.level(level)
   return MINUTES[level] * 60000, KEPT[level]
 end
 
+-- Step 0 is 0 ms; step n is up to STEP ^ (n - 1).
+local function step_of(ms)
+  return ms > 0 and M.STEPS + 1 + math.ceil(math.log(ms) / LOG_STEP) or M.STEPS
+end
+
 --- Adds a value to those of a cell.
 ---@param place number WAIT or RUN
-local function note(cell, place, ms)
-  local values = cell[place]
+---@param steps table those of values that came before
+local function note(cell, place, ms, steps)
+  local values, step = cell[place], steps[ms]
+  if not step then
+    step = step_of(ms)
+    steps[ms] = step
+  end
   if not values then
     values = { 0, 0, ms, ms }
     cell[place] = values
+  elseif ms < values[3] then
+    values[3] = ms
+  elseif ms > values[4] then
+    values[4] = ms
   end
-  values[1], values[2] = values[1] + 1, values[2] + ms
-  values[3], values[4] = math.min(values[3], ms), math.max(values[4], ms)
-  -- Step 0 is 0 ms; step n is up to STEP ^ (n - 1).
-  local step = ms > 0 and M.STEPS + 1 + math.ceil(math.log(ms) / LOG_STEP) or M.STEPS
-  values[step] = (values[step] or 0) + 1
+  values[1], values[2], values[step] = values[1] + 1, values[2] + ms, (values[step] or 0) + 1
 end
 
 local function add_values(to, from)
@@ -114,23 +124,21 @@ end
 --- Parses a log.
 ---@return table cells by queue and 0 byte and name (empty if it is the queue's), and minute
 local function parse(log)
-  local values, cells = values_of(log), {}
+  local values, cells, steps = values_of(log), {}, {}
   local cell
-  for i = 2, #values, statlog.VALUES do
-    local minute = math.floor(values[i] / 60)
-    if minute > 0 then
-      cell = cell_of(cells, values[i + 1] .. "\0" .. values[i + 2], minute)
-    end
-    local kind, first, second = values[i + 3], values[i + 4], values[i + 5]
-    if kind == 1 then
+  for i = 2, #values, 3 do
+    local kind, first, second = values[i], values[i + 1], values[i + 2]
+    if kind == statlog.HEAD then
+      cell = cell_of(cells, second, first)
+    elseif kind == statlog.ENQUEUED then
       cell[1] = cell[1] + first
     else
       cell[kind] = cell[kind] + 1
       if first < NONE then
-        note(cell, M.WAIT, first)
+        note(cell, M.WAIT, first, steps)
       end
       if second < NONE then
-        note(cell, M.RUN, second)
+        note(cell, M.RUN, second, steps)
       end
     end
   end
@@ -138,11 +146,11 @@ local function parse(log)
 end
 
 --- Parses a log, with the sums of queues, names and everything.
----@param log string|false
+---@param log string
 ---@return table cells by the ends of the hashes' keys, and minute
 function M.cells(log)
   local cells = {}
-  for pair, minutes in pairs(log and parse(log) or {}) do
+  for pair, minutes in pairs(parse(log)) do
     cells[pair] = minutes
     local queue, name = pair:match("^(%Z*)%z(.*)$")
     for minute, cell in pairs(minutes) do
@@ -242,13 +250,8 @@ end
 
 --- Folds the log into the buckets.
 function M.fold()
-  local log = call("GET", keys.LOG)
-  if not log then
-    return
-  end
-  call("DEL", keys.LOG)
   local left = { LOOKED_AT }
-  for key, minutes in pairs(M.cells(log)) do
+  for key, minutes in pairs(M.cells(statlog.take())) do
     save(key, minutes, left)
   end
 end

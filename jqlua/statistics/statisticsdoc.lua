@@ -1,5 +1,6 @@
 -- Documents of statistics: the buckets, and what the log adds to them.
 local keys = require "jqlua.base.keys"
+local statlog = require "jqlua.statistics.statlog"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
 local buckets = require "jqlua.statistics.buckets"
@@ -31,7 +32,7 @@ end
 local log = {} -- its `cells`, decoded once in a call
 
 local function pending()
-  log.cells = log.cells or buckets.cells(call("GET", keys.LOG))
+  log.cells = log.cells or buckets.cells(statlog.read())
   return log.cells
 end
 

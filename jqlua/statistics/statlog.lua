@@ -1,31 +1,32 @@
 -- The log of the statistics: one string that calls append to. The call that finds it long folds it into buckets (module
--- statistics.buckets), so that the common call pays for one command.
+-- statistics.buckets), so that the common call pays for one command. The last item of new jobs stands behind the last
+-- id (module base.serial), which their calls read and write anyway, until a job comes that it cannot count.
 --
--- An item of the log is: Unix seconds, queue, name (empty if it is the queue's), kind, and two numbers. With kind 1
--- (enqueued) the first is a count; with others they are the ms that the job waited for its first start, and that an
--- attempt ran that is done, or NONE. 0 and two empty texts in front stand for what the item before has there. Items are
--- made with struct, and are MessagePack all the same: of the ways to write and to read them, these are the cheapest.
+-- An item is three values: kind, and two numbers. With kind 1 (enqueued) the first is a count; with others they are the
+-- ms that the job waited for its first start, and that an attempt ran that is done, or NONE. The head in front of items
+-- says what they are of, with kind 0: the minute since 1970, and queue, 0 byte, name (empty if it is the queue's). All
+-- are made with struct, and are MessagePack: of the ways to write and to read them, these are the cheapest.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local jobs = require "jqlua.job.jobs"
+local serial = require "jqlua.base.serial"
 local states = require "jqlua.job.states"
 
 local M = {}
 
-local ITEM = ">I5I2c0I2c0BI5I5"
-local SAME = ">c3BI5I5"
-local LIKE_BEFORE = "\0\160\160"
-M.VALUES = 6 -- of an item
--- MessagePack's first bytes of numbers in 4 and 2 bytes, and of texts.
+local HEAD = ">BI5I3c0"
+local ITEM = ">BI5I5"
+-- MessagePack's first bytes of numbers in 4 bytes, and of texts.
 local NUMBER = 206 * 4294967296
-local TEXT = 217 * 256
+local TEXT = 218 * 65536
 M.NONE = 4294967295
 local MOST = 4294967294
 
 -- A longer log is folded. That takes few ms, even if each entry is of another queue.
 M.FULL = 8192
 
-local ENQUEUED = 1
+M.HEAD = 0
+M.ENQUEUED = 1
 local DONE = 2
 local FAILED = 3
 local LAPSED = 4
@@ -35,46 +36,71 @@ local RELEASED = 7
 local MOVED = 8
 local SKIPPED = 9
 
--- [1]: what this call has not written yet: queue and name of the last item, how many jobs of these were enqueued since,
--- whether it is yet to be said which they are, item, item, ...
+-- [1]: what this call has not written yet: queue and name of the last head, head, item, ...
 M.gathered = KEPT
 
-local function add(list, kind, first, second)
-  if list[4] then
-    local now, queue, name = meta.state[meta.NOW_MS], list[1], list[2]
-    name = name == queue and "" or name
-    list[#list + 1] = struct.pack(ITEM, NUMBER + (now - now % 1000) / 1000, TEXT + #queue, queue, TEXT + #name, name,
-      kind, NUMBER + first, NUMBER + second)
-    list[4] = false
-  else
-    list[#list + 1] = struct.pack(SAME, LIKE_BEFORE, kind, NUMBER + first, NUMBER + second)
+-- New jobs of this call that are in no item yet: of which queue and name, how many.
+local new = { "", "", 0 }
+
+-- The last head that was made, behind what it is of.
+local made = { "", "", 0, "" }
+
+local function head_of(queue, name)
+  local now = meta.state[meta.NOW_MS]
+  local minute = (now - now % 60000) / 60000
+  if minute ~= made[3] or name ~= made[2] or queue ~= made[1] then
+    local pair = queue .. "\0" .. (name == queue and "" or name)
+    made[1], made[2], made[3] = queue, name, minute
+    made[4] = struct.pack(HEAD, M.HEAD, NUMBER + minute, TEXT + #pair, pair)
   end
+  return made[4]
 end
 
-local function add_enqueued(list)
-  if list[3] > 0 then
-    add(list, ENQUEUED, list[3], M.NONE)
-    list[3] = 0
-  end
+local function item(kind, first, second)
+  return struct.pack(ITEM, kind, NUMBER + first, NUMBER + second)
 end
 
---- The list of this call, for an item of a job.
-local function list_for(job)
-  local list, queue, name = M.gathered[1], job[jobs.QUEUE], job[jobs.NAME]
+local function add(queue, name, kind, first, second)
+  local list = M.gathered[1]
   if not list then
-    list = { queue, name, 0, true, nil }
+    list = { queue, name, head_of(queue, name), nil }
     M.gathered[1] = list
   elseif list[1] ~= queue or list[2] ~= name then
-    add_enqueued(list)
-    list[1], list[2], list[4] = queue, name, true
+    list[1], list[2], list[#list + 1] = queue, name, head_of(queue, name)
   end
-  return list
+  list[#list + 1] = item(kind, first, second)
 end
 
 --- Records a new job.
-function M.entered(new)
-  local list = list_for(new)
-  list[3] = list[3] + 1
+function M.entered(job)
+  local queue, name = job[jobs.QUEUE], job[jobs.NAME]
+  if new[1] ~= queue or new[2] ~= name then
+    if new[3] > 0 then
+      add(new[1], new[2], M.ENQUEUED, new[3], M.NONE)
+    end
+    new[1], new[2], new[3] = queue, name, 0
+  end
+  new[3] = new[3] + 1
+end
+
+--- The item of the last new jobs, with its head.
+---@param before string that of the calls before, or ""
+---@return string
+function M.follow(before)
+  local count = new[3]
+  if count == 0 then
+    return before
+  end
+  local head = head_of(new[1], new[2])
+  new[3] = 0
+  if before:sub(1, #head) == head then
+    count = count + struct.unpack(">I4", before, #head + 3) -- behind kind and first byte
+  elseif before ~= "" then
+    local list = M.gathered[1] or { "", "" }
+    M.gathered[1] = list
+    list[1], list[2], list[#list + 1] = "", "", before
+  end
+  return head .. item(M.ENQUEUED, count, M.NONE)
 end
 
 local function kind_of(job, to)
@@ -109,12 +135,12 @@ function M.left(job, from, to)
     end
     run = kind == DONE and within(meta.state[meta.NOW_MS] - started_ms) or run
   end
-  add(list_for(job), kind, wait, run)
+  add(job[jobs.QUEUE], job[jobs.NAME], kind, wait, run)
 end
 
 --- Records that a job that does not run moves to another queue.
 function M.moved(job)
-  add(list_for(job), MOVED, M.NONE, M.NONE)
+  add(job[jobs.QUEUE], job[jobs.NAME], MOVED, M.NONE, M.NONE)
 end
 
 --- Appends the records to the log.
@@ -122,8 +148,26 @@ end
 function M.write()
   local list = M.gathered[1]
   M.gathered[1] = nil
-  add_enqueued(list)
-  return redis.call("APPEND", keys.LOG, list[6] and table.concat(list, "", 5) or list[5]) > M.FULL
+  return redis.call("APPEND", keys.LOG, table.concat(list, "", 3)) > M.FULL
+end
+
+--- All that is recorded.
+---@return string log
+function M.read()
+  local _, arrivals = serial.read()
+  return (redis.call("GET", keys.LOG) or "") .. arrivals
+end
+
+--- Takes all that is recorded out of Redis.
+---@return string log
+function M.take()
+  local id, arrivals = serial.read()
+  if arrivals ~= "" then
+    redis.call("SET", keys.SEQ, id)
+  end
+  local log = redis.call("GET", keys.LOG) or ""
+  redis.call("DEL", keys.LOG)
+  return log .. arrivals
 end
 
 return M

@@ -112,10 +112,10 @@ end
 ---@param name string number:value
 function M.check_key(name)
   local number, value = job_units.split_name(name)
-  local key, limit = keyrecord.load(number, value), keyrecord.limit(number)
+  local key = keyrecord.load(number, value)
   expect(call("ZSCORE", keys.KEYS_OF .. string.format("%d", number), value),
     "key", name, "is missing among those of its constraint")
-  if not limit then
+  if not key.limit then
     -- Keys due for a check may be removed then.
     return expect(key.queues[1] or rollout.is_pending(string.format("%d", number)),
       "key", name, "is of no constraint, and holds nothing")

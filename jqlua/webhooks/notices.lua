@@ -1,10 +1,8 @@
 -- Notifications: jobs that masters deliver to the URLs of webhooks. The call in which a job ends creates them, for its
 -- own URL and for each webhook that matches it.
-local batch = require "jqlua.base.batch"
 local budget = require "jqlua.job.budget"
 local constraints = require "jqlua.limits.constraints"
 local jobs = require "jqlua.job.jobs"
-local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local queues = require "jqlua.queue.queues"
 local registry = require "jqlua.webhooks.registry"
@@ -49,8 +47,7 @@ local function new_job(target)
   local job = jobs.new(0, states.SCHEDULED, queues.WEBHOOKS, queues.WEBHOOKS, 0, MAX_RETRY, LEASE_MS,
     cmsgpack.pack({ webhook = target }))
   job[jobs.ID] = id
-  jobs.create(id, jobs.encode(job))
-  batch.write(keys.ARGUMENT .. id, NIL)
+  jobs.create(id, jobs.encode(job), NIL)
   queues.note_due(queue, queues.DUE_WAITING, now)
   budget.pay(budget.STEP)
   return job

@@ -119,21 +119,6 @@ class Vanished(Unavailable):
 
     code = "VERSION"
 
-    def __init__(self, namespace: str) -> None:
-        super().__init__(
-            f"namespace {namespace} was here and has vanished: Redis was emptied, or is another one. "
-            "Bring its data back; or `jqmaster load` sets it up anew, as --recreate does by itself"
-        )
-
-
-_VANISHED = re.compile(r"namespace (\S+) was here and has vanished")
-
-
-def version_problem(message: str) -> Version | Vanished:
-    """What a master's answer with the code VERSION stands for."""
-    vanished = _VANISHED.match(message)
-    return Version(message) if vanished is None else Vanished(vanished[1])
-
 
 class UnsuitableServer(Unavailable):
     """This Redis cannot carry JQ; the message says why and what to change."""
@@ -170,9 +155,11 @@ def brought_by(extra: str, what: str) -> Iterator[None]:
         raise NotInstalled(f"{what} needs {error.name}: pip install 'jqmaster[{extra}]'") from error
 
 
-_CLASSES: dict[str, type[JQError]] = {
-    kind.code: kind for kind in (Invalid, NotFound, Conflict, Expired, Lost, Full, Version)
+CLASSES: dict[str, type[JQError]] = {
+    kind.code: kind
+    for kind in (Invalid, NotFound, Conflict, Expired, Lost, Full, Version, Unauthorized, Forbidden, TooFast)
 }
+"""Of refusals, by their codes."""
 
 
 def parse(text: str) -> JQError | None:
@@ -184,7 +171,7 @@ def parse(text: str) -> JQError | None:
     if match is None:
         return None
     code, path, message = match.groups()
-    return _CLASSES[code](message or "", path)
+    return CLASSES[code](message or "", path)
 
 
 def from_redis(problem: Exception) -> JQError:

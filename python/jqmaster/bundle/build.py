@@ -201,4 +201,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    from jqmaster.bundle import build as module
+
+    module.main()  # so that what is kept names its classes by the module, not by `__main__`

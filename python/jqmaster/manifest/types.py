@@ -84,12 +84,8 @@ OWN: Mapping[str, str] = MappingProxyType({
 """Replies of a shape of their own, with their annotations; engine/replies.py reads them. Those from `yaml` on only
 the HTTP API has."""
 
-BLOBS: Mapping[str, frozenset[str]] = MappingProxyType({
-    "Job": frozenset(("argument", "result", "error")),
-    "FoundJob": frozenset(("argument", "result", "error")),
-    "Schedule": frozenset(("argument",)),
-})  # fmt: skip
-"""Documents that hold packed values, which stay as they are."""
+BLOBS = frozenset(("Job", "FoundJob", "Schedule"))
+"""Documents that hold packed values, which stay as they are: ``argument``, ``result``, ``error``."""
 
 CONDITIONS: Mapping[str, tuple[str, str]] = MappingProxyType({
     "queue": ("queue", ""),

@@ -199,7 +199,7 @@ def unpackable(job: Job, error: BaseException) -> JobFailed:
 
 
 def _spec(job: Job, type_: str) -> dict[str, Any]:
-    return {"type": type_, "id": job.id, "token": job.token}
+    return {"id": job.id, "token": job.token, "type": type_}
 
 
 def _resumed(job: Job, error: ResumeAfter) -> Outcome:

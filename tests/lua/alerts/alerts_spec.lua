@@ -91,8 +91,9 @@ describe("alerts", function()
       assert.are.same({ "late" }, wait(130))
       assert.matches("the first for 2 min, where 95 % wait at most 60 s", alerts()[1].text, 1, true)
     end)
-    it("tell what most of the newest waiting jobs have in common, and those before had not", function()
+    it("tell what most of the newest waiting jobs have in common, and those before had not: a limit's key", function()
       announce("w", { "a" })
+      jq:constrain({ id = "per-customer", concurrency = 99, by = "argument.customer.id" }, { queue = "a" })
       for i = 1, 60 do
         jq:enqueue("a", msgpack.pack({ customer = { id = "c" .. i % 7 }, shape = 1 }))
       end
@@ -100,7 +101,7 @@ describe("alerts", function()
         jq:succeed(job)
       end
       for i = 1, 60 do
-        jq:enqueue("a", msgpack.pack({ customer = { id = i % 10 == 0 and "c1" or "hooli" }, shape = 1 }))
+        jq:enqueue("a", msgpack.pack({ customer = { id = i % 10 == 0 and "c1" or "hooli" }, shape = 1, all = 1 }))
       end
       jq:pass(12)
       local alert = only("late")

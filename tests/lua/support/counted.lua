@@ -43,11 +43,11 @@ return function(jq)
     return jq:redis("STRLEN", keys(jq.name).LOG)
   end
 
-  --- Makes the next call fold.
+  --- Enqueues until a call folds.
   function M.fold()
-    while M.log_size() > 0 do
-      jq:enqueue({ name = "filler" })
-    end
+    repeat
+      jq:enqueue_all("filler", "other filler")
+    until M.log_size() == 0
   end
 
   return M
