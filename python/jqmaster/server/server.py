@@ -241,7 +241,7 @@ class Server:
         async def stop() -> None:
             shutdown.set()
             timeout_s = config.graceful_timeout = self._left_s(0.2, 0.6)
-            app.bounds.hurry(timeout_s / 3)
+            app.hurry(timeout_s / 3)
             await asyncio.wait({http}, timeout=timeout_s + 1)
             await end((http,), 1.0)
 
