@@ -210,8 +210,9 @@ function M.give(plan, source)
     sleepers.awake(wish.worker, wait.on)
   end
   -- What is due goes first. What is buffered must be seen, if it may concern the choice.
-  local is_due, key = state[meta.NEXT_DUE] <= state[meta.NOW_MS], plan.queue and queues.key(plan.queue, states.QUEUED)
-  if is_due or not key or batch.adds[key] or batch.removals[key] then
+  local is_due, queue = state[meta.NEXT_DUE] <= state[meta.NOW_MS], plan.queue
+  local key = queue and queues.key(queue, states.QUEUED)
+  if is_due or not key or batch.adds[key] or batch.removals[key] or batch.adds[queues.key(queue, states.IN_LANE)] then
     transition.commit()
   end
   if is_due then
