@@ -19,7 +19,7 @@ from jqmaster.manifest.types import type_of
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = "python/jqmaster/ui/static/fields.js"
-OPTIONS = "python/jqmaster/engine/joboptions.py"
+KEYWORDS = "python/jqmaster/engine/keywords.py"
 
 QUEUE = {"$ref": "#/components/schemas/QueueOfJob"}
 TAGS, DEPENDS = (next(field for field in FIELDS if field.name == name) for name in ("tags", "depends"))
@@ -177,7 +177,7 @@ def replaced(text: str, name: str, made: str) -> str:
 
 def files() -> Iterable[tuple[Path, str]]:
     """What should be in each file."""
-    texts: dict[str, str] = {LIST: ui_list(), OPTIONS: code.options()}
+    texts: dict[str, str] = {LIST: ui_list(), KEYWORDS: code.keywords()}
     for path, name, make in PARTS:
         texts[path] = replaced(texts.get(path) or (ROOT / path).read_text(), name, make())
     return [(ROOT / path, text) for path, text in texts.items()]

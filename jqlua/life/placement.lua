@@ -205,13 +205,16 @@ function M.is_settled(queue)
 end
 
 --- Prepares a queue for a new job.
+---@return boolean is_free whether it waits in the queue's plain set when it is ready
 function M.admit(new, queue)
-  if new[jobs.NAME] ~= new[jobs.QUEUE] then
+  local name = new[jobs.NAME]
+  if name ~= new[jobs.QUEUE] then
     queues.set(queue, queues.MIXED)
   end
   if queue[queues.VERSION] < meta.state[meta.ADDED] then
     M.is_settled(queue)
   end
+  return queues.is_free(queue, name)
 end
 
 --- Places some more of a queue's waiting jobs again.

@@ -4,7 +4,8 @@
 -- wait}; worker: who gets the next job; reply: next_ms, and for each job what is in front, if anything, its
 -- document and argument are appended; count and bytes of these jobs; request token or nil, started: what it remembers},
 -- and, where needed, {queue: the only one that is read, is_quiet: no jobs are wanted, has_slots: its worker is pushed
--- to, remembered: of its request, front(worker): what stands in front of each job}.
+-- to, remembered: of its request, front(worker): what stands in front of each job, is_cut: a search
+-- was cut short, so that there may be a better job than what is given}.
 local attempts = require "jqlua.life.attempts"
 local batch = require "jqlua.base.batch"
 local budget = require "jqlua.job.budget"
@@ -216,7 +217,7 @@ function M.give(plan, source)
   if is_due then
     sweep.run(math.max(SWEEP_STEPS, math.floor(wish.count * STEPS_OF_A_JOB)))
   end
-  local is_more = not is_quiet and fill(plan, source)
+  local is_more = not is_quiet and (fill(plan, source) or plan.is_cut)
   -- A worker that gets no job may have consumed another's wake-up.
   local wakes = wait and (plan.count > 0 or is_quiet) and state[meta.SLEEPERS] > 0
   local is_ready = is_more
