@@ -49,7 +49,7 @@ picker.give(plan, {
       workers.took(plan.worker)
     end
     local place, worker, is_more = pools.choose(open_pools, without, #(spec.without or {}))
-    plan.worker = worker or plan.worker
+    plan.worker, plan.is_cut = worker or plan.worker, plan.is_cut or is_more
     return place, is_more
   end,
   wanted = function()

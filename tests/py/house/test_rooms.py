@@ -20,14 +20,14 @@ PACKAGE = ROOT / "python/jqmaster"
 # lines that it may have.
 FLOORS: dict[str, dict[str, int]] = {
     "for people": {"__main__": 20, "cli": 2390, "testing": 140},
-    "for programs": {"client": 2150, "worker": 1860},
-    "the server": {"server": 3640},
+    "for programs": {"client": 2140, "worker": 1860},
+    "the server": {"server": 3600},
     "the engine's hand": {
         "cluster": 930,
-        "engine": 2370,
+        "engine": 2530,
         "connection": 1290,
         "bundle": 530,
-        "manifest": 730,
+        "manifest": 740,
         "errors": 200,
     },
 }
