@@ -107,9 +107,12 @@ function M.enter(queue, new, score, ids, from)
   end
   local has_options = new[jobs.OPTIONS] ~= ""
   local is_shown = state[meta.EVENTS] or has_options and jobs.options(new).track
-  if has_options or is_shown then
+  if has_options or is_shown or to == states.IN_LANE then
     for i = from, last, 2 do
       new[jobs.ID] = ids[i]
+      if to == states.IN_LANE then
+        lanes.join(queue, new)
+      end
       if has_options then
         tags.enter(queue, new)
       end
