@@ -216,7 +216,7 @@ local function create(parsed, queue, is_free, argument, made, before)
   end
   local score = place(new, queue, argument, is_free, is_blocked or is_needless)
   jobs.create(id, jobs.encode(new), argument)
-  transition.enter(queue, new, score, { id }, 1)
+  transition.enter(queue, new, score, { id, 1 }, 1)
   if is_needless then
     batch.flush() -- it must be in the set that it leaves
     dependents.free(jobs.read(id))
