@@ -2,6 +2,7 @@
 --
 -- @arg    names    list<name>? 1..1000  those named; or
 -- @arg    minutes  integer? 1..180       with figures of this many minutes
+-- @arg    today    flag?                 with what happened since midnight UTC; at most 100 at once
 -- @arg    cursor   cursor?
 -- @arg    count    integer? 1..1000 = 100
 -- @reply  page<Queue> queues
@@ -22,7 +23,9 @@ local spec = arguments.spec(HEAD)
 ---@return string? map nil if unknown
 local function document(name)
   local queue = queues.load(name)
-  return not queue[queues.IS_NEW] and queue_status.encode(queue, spec.minutes) or nil
+  return not queue[queues.IS_NEW] and queue_status.encode(queue, spec) or nil
 end
 
-return page.listing(keys.QUEUE_NAMES, spec, document, { named = "names", price = budget.RECORD })
+return page.listing(keys.QUEUE_NAMES, spec, document, {
+  named = "names", price = budget.RECORD, most = spec.today and 100 or nil,
+})

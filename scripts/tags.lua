@@ -6,7 +6,7 @@
 -- @errors INVALID field
 -- @flags  read
 -- @role   viewer
--- @over   tags
+-- @over   name
 -- @http   GET /tags
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"

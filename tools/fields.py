@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from jqmaster.manifest.types import type_of
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = "python/jqmaster/ui/static/fields.js"
+KEYWORDS = "python/jqmaster/engine/keywords.py"
 
 QUEUE = {"$ref": "#/components/schemas/QueueOfJob"}
 TAGS, DEPENDS = (next(field for field in FIELDS if field.name == name) for name in ("tags", "depends"))
@@ -40,7 +42,7 @@ def sentences(*texts: str) -> str:
 
 def described(field: Field) -> str:
     more = "" if field.protocol.startswith("See") else re.sub(r" \(see .*\)\)", "", field.protocol)
-    words = [f"`{name}`: {word.meaning}" for name, word in zip(field.of.words, field.words, strict=True)]
+    words = [f"`{name}`: {meaning}" for name, meaning in zip(field.of.words, field.words, strict=True)]
     return sentences(UNITS.get(field.type, ""), field.meaning, more, *words)
 
 
@@ -101,19 +103,9 @@ class Plain(yaml.SafeDumper):
 
 
 def as_yaml(properties: dict[str, Any], indent: str = " " * 8) -> str:
-    """Each in one line where it fits."""
-    text = ""
-    for name, made in properties.items():
-        for flow in (True, False):
-            part = yaml.dump(
-                made, Dumper=Plain, sort_keys=False, allow_unicode=True, width=118, default_flow_style=flow
-            )
-            if flow and len(f"{indent}{name}: {part}") <= 120 and part.count("\n") == 1:
-                text += f"{indent}{name}: {part}"
-                break
-        else:
-            text += f"{indent}{name}:\n" + "".join(f"{indent}  {line}\n" for line in part.splitlines())
-    return text
+    """What is plain stands in one line."""
+    text = yaml.dump(properties, Dumper=Plain, sort_keys=False, allow_unicode=True, width=110, default_flow_style=None)
+    return textwrap.indent(text, indent)
 
 
 # -- the web UI -----------------------------------------------------------------------------------
@@ -121,47 +113,32 @@ def as_yaml(properties: dict[str, Any], indent: str = " " * 8) -> str:
 
 def control(field: Field) -> dict[str, Any]:
     """A field of the form, as of forms.js, and what else pages need to know of it."""
-    kind, type_ = CONTROLS.get(field.of.name or field.of.kind, ("name", ""))
-    made: dict[str, Any] = {"name": field.name, "label": field.label, "kind": kind}
-    if type_:
-        made["type"] = type_
-    if kind == "seconds":
-        made["unit"] = field.unit or "s"
-    if kind == "texts":
+    kind, type_ = CONTROLS.get(field.of.name or field.of.kind, ("name", "text"))
+    label = field.name.replace("_", " ").capitalize()
+    made: dict[str, Any] = {"name": field.name, "label": label, "kind": kind, "type": type_}
+    more = {"list": "With commas between", "json": "As JSON"}.get(type_, "")
+    made["hint"] = re.sub("[`*]", "", sentences(field.meaning, field.usual and f"Usual: {field.usual}", more))
+    if type_ == "json":
         made["rows"] = 2
-    if field.hint:
-        made["hint"] = field.hint
+    if kind == "seconds":
+        made["unit"] = "s"
     if kind == "boolean":
         made["options"] = [["", "usual"], ["1", "yes"]]
-    if field.words:
-        first, *others = ([name, word.label] for name, word in zip(field.of.words, field.words, strict=True))
-        made["options"] = [["", f"{first[1]} (usual)"], *others]
+    if first := field.of.words[:1]:
+        made["options"] = [["", f"{first[0]} (usual)"], *([word, word] for word in field.of.words[1:])]
     if field.default is not None:
         made["usual"] = field.default
-    return made | ({"again": True} if field.again else {})
-
-
-def js(value: Any, indent: str = "") -> str:
-    """As biome leaves it: an object on one line where that fits."""
-    inner = indent + "  "
-    if isinstance(value, dict):
-        whole = f"{{ {', '.join(f'{key}: {js(one)}' for key, one in value.items())} }}"
-        lines = "".join(f"{inner}{key}: {js(one, inner)},\n" for key, one in value.items())
-        return whole if "\n" not in whole and len(indent + whole) < 120 else f"{{\n{lines}{indent}}}"
-    if isinstance(value, list) and value and isinstance(value[0], list | dict):
-        return "[\n" + "".join(f"{inner}{js(one, inner)},\n" for one in value) + f"{indent}]"
-    if isinstance(value, list):
-        return f"[{', '.join(js(one) for one in value)}]"
-    if isinstance(value, str) and "'" not in value:
-        return f"'{value}'"
-    return json.dumps(value, ensure_ascii=False)
+    # For a job that is enqueued again what it waited for has passed.
+    return made | {"again": field.shown and field.name not in ("depends", "if_failed")}
 
 
 def ui_list() -> str:
-    fields = [control(field) for field in FIELDS if field.label]
+    fields = (json.dumps(control(field)) for field in FIELDS if field.name not in ("name", "queue"))
     return (
         "// What a job can be told, as forms and pages show it. Made from manifest/fields.py by `make generate`.\n"
-        f"export const FIELDS = {js(fields)};\n"
+        + "export const FIELDS = [\n"
+        + "".join(f"  {field},\n" for field in fields)
+        + "];\n"
     )
 
 
@@ -176,7 +153,6 @@ PARTS: tuple[tuple[str, str, Callable[[], str]], ...] = (
     ("openapi/worker.yaml", "told", lambda: as_yaml(told_worker())),
     ("jqlua/job/jobspec.lua", "fields", code.lua_fields),
     ("jqlua/job/jobs.lua", "told", code.lua_told),
-    ("python/jqmaster/engine/options.py", "options", code.options),
     ("python/jqmaster/engine/replies.py", "told", code.members_of_job),
 )
 
@@ -192,7 +168,7 @@ def replaced(text: str, name: str, made: str) -> str:
 
 def files() -> Iterable[tuple[Path, str]]:
     """What should be in each file."""
-    texts: dict[str, str] = {LIST: ui_list()}
+    texts: dict[str, str] = {LIST: ui_list(), KEYWORDS: code.keywords()}
     for path, name, make in PARTS:
         texts[path] = replaced(texts.get(path) or (ROOT / path).read_text(), name, make())
     return [(ROOT / path, text) for path, text in texts.items()]

@@ -117,13 +117,16 @@ local function document_of(queue)
   return shown, first
 end
 
---- The document, with the queue's status where that is wanted.
----@param minutes? number
+--- The document, with what is wanted beside it.
+---@param wanted? table {minutes?: the queue's status, with figures of so many; today?}
 ---@return string map
-function M.encode(queue, minutes)
+function M.encode(queue, wanted)
   local shown, first = document_of(queue)
-  if minutes then
-    add_status(queue, shown, minutes, first)
+  if wanted and wanted.minutes then
+    add_status(queue, shown, wanted.minutes, first)
+  end
+  if wanted and wanted.today then
+    shown.today = statisticsdoc.today(queue[queues.NAME])
   end
   return cmsgpack.pack(shown)
 end

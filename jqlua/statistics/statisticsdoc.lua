@@ -115,13 +115,17 @@ function M.distribution(summary, is_brief)
   }
 end
 
-local function fill(document, cell, is_brief)
+local function filled(document, cell, is_brief)
   for place, kind in ipairs(buckets.KINDS) do
     document[kind] = cell[place]
   end
   document.wait = M.distribution(cell[buckets.WAIT], is_brief)
   document.run = M.distribution(cell[buckets.RUN], is_brief)
-  return cmsgpack.pack(document)
+  return document
+end
+
+local function fill(document, cell, is_brief)
+  return cmsgpack.pack(filled(document, cell, is_brief))
 end
 
 --- A document for each non-empty bucket, oldest first.
@@ -233,6 +237,13 @@ local function sum_of(by, first, last, about, each)
     end)
   end
   return sum, (current - first) * width
+end
+
+--- What happened since midnight UTC.
+---@param queue string
+---@return table document
+function M.today(queue)
+  return filled({}, (sum_of("day", 0, 0, { queue = queue })))
 end
 
 local function share_of(cell)

@@ -78,8 +78,9 @@ local function add(items)
   M.gathered[#M.gathered + 1], latest[1] = items, false
 end
 
---- Records a new job.
-function M.entered(job)
+--- Records new jobs.
+---@param job table one of them; all have its queue and name
+function M.entered(job, count)
   local queue, name = job[jobs.QUEUE], job[jobs.NAME]
   if new[1] ~= queue or new[2] ~= name then
     if new[3] > 0 then
@@ -87,7 +88,7 @@ function M.entered(job)
     end
     new[1], new[2], new[3] = queue, name, 0
   end
-  new[3] = new[3] + 1
+  new[3] = new[3] + count
 end
 
 --- The item of the last new jobs, with its head.

@@ -189,6 +189,7 @@ class PlainOperations:
         self,
         names: Sequence[str] | None = ...,
         minutes: int | None = ...,
+        today: bool | None = ...,
         cursor: str | None = ...,
         count: int | None = ...,
     ) -> Page:

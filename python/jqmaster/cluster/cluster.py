@@ -257,7 +257,7 @@ async def _none(cluster: Partitions, call: Call) -> Any:
 
 WAYS: Mapping[str, Callable[[Partitions, Call], Awaitable[Any]]] = {
     "first": _first, "all": _all, "none": _none, "job": _job, "jobs": _jobs, "name": listings.by_name,
-    "order": listings.interleaved, "turn": listings.in_turn, "tags": listings.tags, "heartbeat": _heartbeat,
+    "order": listings.interleaved, "turn": listings.in_turn, "heartbeat": _heartbeat,
     "pick": _pick, "enqueue": _enqueue, "finish": _finish, "register": _register, "schedule": _schedule,
     "constrain": _constrain, "tick": _tick, "stats": _stats, "found": _found,
 }  # fmt: skip

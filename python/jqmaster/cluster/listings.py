@@ -29,11 +29,13 @@ def packed(document: Any) -> bytes:
     return blob
 
 
-def merged(listing: str, blobs: Sequence[bytes]) -> bytes:
-    """One document of those of several partitions."""
+def merged(listing: str, blobs: Sequence[Any]) -> Any:
+    """One document of those of several partitions; or one pair of a name and a count."""
     if len(blobs) == 1:
         return blobs[0]
     how = LISTINGS[listing]
+    if not how.names:
+        return [blobs[0][0], sum(count for _, count in blobs)]
     documents = sorted(map(replies.plain_value, blobs), key=how.first)
     document = _merged(documents, how.rules)
     if any("oldest_ready_ms" in one and "empties_ms" not in one for one in documents):
@@ -83,7 +85,7 @@ class Listing(NamedTuple):
     """How documents of a listing are put together."""
 
     names: Sequence[str]
-    """The fields that name a thing, in their order."""
+    """The fields that name a thing, in their order; none, where pages have pairs of a name and a count."""
     asked: str = ""
     """The field of the spec that asks for some by name."""
     rules: Mapping[str, Rule] = {}
@@ -96,7 +98,7 @@ LISTINGS: Mapping[str, Listing] = {
     # What the oldest job of a queue waits for is told by its partition.
     "queues": Listing(
         ["name"], "names",
-        {"paused": any, "workers": max, "channels": max, "empties_ms": max, "recent": _recent},
+        {"paused": any, "workers": max, "channels": max, "empties_ms": max, "recent": _recent, "today": _recent},
         lambda queue: queue.get("oldest_ready_ms") or math.inf,
     ),
     "constraints": Listing(
@@ -108,6 +110,7 @@ LISTINGS: Mapping[str, Listing] = {
     ),
     "failures": Listing(["group"], "group", {"first_ms": min}, lambda group: -group["last_ms"]),
     "stats": Listing(["queue", "name"], rules=_TIMES),
+    "tags": Listing([]),
 }  # fmt: skip
 
 
@@ -119,7 +122,7 @@ async def by_name(cluster: Partitions, call: Call) -> Any:
     """A page in order of name. Its cursor is the last name, which any partition goes on behind."""
     listing = LISTINGS[call.operation]
     pages = await cluster.everywhere(call)
-    found: dict[str, list[bytes]] = {}
+    found: dict[str, list[Any]] = {}
     for page in pages:
         # Once each: who names one twice is told of it twice by each partition.
         for name, blob in {_name(blob, listing.names): blob for blob in page[1:]}.items():
@@ -130,7 +133,9 @@ async def by_name(cluster: Partitions, call: Call) -> Any:
     return [_bytes(cursor), *(merged(call.operation, found[name]) for name in shown)]
 
 
-def _name(blob: bytes, fields: Sequence[str]) -> str:
+def _name(blob: Any, fields: Sequence[str]) -> str:
+    if not fields:
+        return replies.text(blob[0])
     document = replies.document(blob)
     names = [replies.text(document[field]) for field in fields]
     return "\0".join([names[0], *("" if name == names[0] else name for name in names[1:])])  # as pairs are stored
@@ -144,16 +149,6 @@ def _cut(names: Mapping[str, Any], pages: Sequence[Any], call: Call) -> tuple[st
         order = [name for name in order if _bytes(name) <= _bytes(ends[0])]
     shown = order[: call.spec.get("count") or _COUNT]
     return shown[-1] if len(shown) < len(order) else next(iter(ends), ""), shown
-
-
-async def tags(cluster: Partitions, call: Call) -> Any:
-    """Counts of the same tag add up."""
-    pages = await cluster.everywhere(call)
-    counts: Counter[str] = Counter()
-    for page in pages:
-        counts.update({replies.text(tag): count for tag, count in page[1:]})
-    cursor, shown = _cut(counts, pages, call)
-    return [_bytes(cursor), *([_bytes(tag), counts[tag]] for tag in shown)]
 
 
 async def interleaved(cluster: Partitions, call: Call) -> Any:

@@ -47,13 +47,25 @@ async def all_of(asked: Iterable[Awaitable[Any]]) -> list[Any]:
     return answers
 
 
+class Partition(Engine):
+    """It is named where it does not answer."""
+
+    async def raw(self, operation: str, *arguments: Argument) -> Any:
+        try:
+            return await super().raw(operation, *arguments)
+        except Vanished:  # it names its namespace
+            raise
+        except Unavailable as problem:
+            raise Unavailable(problem.message, problem.cause, f"partition {self.namespace}") from problem
+
+
 class Partitions(Engine):
     """Each has an engine and connections of its own. What belongs to none in particular is that of the first."""
 
     def __init__(self, url: str, namespace: str, **how: Any) -> None:
         """`how`: of `Engine`. Raises ValueError for a name that cannot be."""
         self.namespaces = partitions(namespace)
-        self.engines = [Engine(connect(url), name, **how) for name in self.namespaces]
+        self.engines = [Partition(connect(url), name, **how) for name in self.namespaces]
         self.routes = Routes(self.engines)
         self.picking = Waiting(*self.engines)
         super().__init__(self.engines[0].redis, self.namespaces[0], **how)
@@ -81,13 +93,7 @@ class Partitions(Engine):
 
     async def at(self, number: int, call: Call) -> Any:
         """The answer of one partition."""
-        try:
-            return await self.engines[number].raw(call.operation, *call.arguments)
-        except Vanished:  # it names its namespace
-            raise
-        except Unavailable as problem:
-            text = f"partition {number}, {self.namespaces[number]}: {problem.message}"
-            raise Unavailable(text, problem.cause) from problem
+        return await self.engines[number].raw(call.operation, *call.arguments)
 
     async def everywhere(
         self, call: Call, *, lacking: bool = False, but: int | None = None, changes: bool = False

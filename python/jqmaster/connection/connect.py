@@ -14,7 +14,7 @@ from jqmaster.connection.endpoint import Endpoint, Finder, Login
 from jqmaster.connection.topology import ClusterNodes, Sentinels
 from jqmaster.connection.url import parse
 
-_PLACE = ("host", "port", "path", "db", "username", "password")
+_PLACE = {"connection_class", "host", "port", "path", "db", "username", "password"}
 _OPTIONS = ("client_name", "max_connections", "socket_timeout", "socket_connect_timeout")
 _FILES = ("ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile")
 _TLS = (*_FILES, "ssl_ca_data", "ssl_cert_reqs", "ssl_check_hostname", "ssl_ciphers", "ssl_min_version", "ssl_password")
@@ -28,14 +28,12 @@ def connect(url: str) -> redis.asyncio.Redis:
     """
     target = parse(url)
     options: dict[str, Any] = {**parse_url(target.url)}
-    is_tls = options.pop("connection_class", None) is SSLConnection
+    is_tls = options.get("connection_class") is SSLConnection
     known = (*_OPTIONS, *_TLS) if is_tls else _OPTIONS
-    for name in options:
-        if name not in (*_PLACE, *known):
-            raise ValueError(f"the Redis URL has an unknown option: {name}; there are: {', '.join(known)}")
-    login = Login(
-        options.get("username"), options.get("password"), options.get("client_name"), _tls(options) if is_tls else None
-    )
+    for name in options.keys() - _PLACE - {*known}:
+        raise ValueError(f"the Redis URL has an unknown option: {name}; there are: {', '.join(known)}")
+    context = _tls(options) if is_tls else None
+    login = Login(options.get("username"), options.get("password"), options.get("client_name"), context)
     topology: Finder | None = None
     if target.kind == "cluster":
         topology = ClusterNodes(target.hosts, login)

@@ -129,19 +129,17 @@ class Endpoint:
         if self.topology is None or self._address is not None:
             assert self._address is not None
             return self._address
-        asked = time.monotonic()
         async with self._looking_up:
             if self._address is None:
-                if self._failure is not None and self._looked_up > asked:
-                    raise self._failure  # somebody looked meanwhile
-                await plainly.pause(self._looked_up + LOOK_UP_AGAIN_S - time.monotonic())
-                self._looked_up = time.monotonic()
-                self._failure = None
+                if self._failure is not None and time.monotonic() < self._looked_up + LOOK_UP_AGAIN_S:
+                    raise self._failure  # somebody looked just now
                 try:
                     self._address = await self.topology.find()
                 except RedisError as problem:
                     self._failure = problem
                     raise
+                finally:
+                    self._looked_up = time.monotonic()
             return self._address
 
     @asynccontextmanager

@@ -10,8 +10,8 @@ from typing import Any
 import hiredis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import (
-    AuthenticationError,
     InvalidResponse,
     NoPermissionError,
     NoScriptError,
@@ -19,7 +19,6 @@ from redis.exceptions import (
     RedisError,
     ResponseError,
 )
-from redis.exceptions import ConnectionError as RedisConnectionError
 
 from jqmaster.connection import plainly
 from jqmaster.connection.stream import Stream, opened
@@ -32,12 +31,8 @@ _KINDS: dict[str, type[ResponseError]] = {
 }
 
 
-def _problem(text: str) -> RedisError:
+def _problem(text: str) -> ResponseError:
     """What an error reply stands for. Its text is that of Redis, with the code."""
-    if text.startswith(("NOAUTH", "WRONGPASS", "ERR AUTH")):
-        return AuthenticationError(text.removeprefix("ERR "))
-    if text == "ERR max number of clients reached":
-        return RedisConnectionError(text)
     return _KINDS.get(text.partition(" ")[0], ResponseError)(text.removeprefix("ERR "))
 
 
@@ -59,19 +54,10 @@ class RedisConnection:
 
     async def ready(self) -> None:
         """Connect it, if it is not connected to where its endpoint is; and anew when Redis has closed it."""
-        stream = self._stream
-        if stream is not None:
-            if self.generation == self.endpoint.generation and stream.is_open():
-                return
-            self.cut()
-        try:
-            await self._connect()
-        except BaseException:
-            self.cut()
-            raise
-
-    async def _connect(self) -> None:
         endpoint = self.endpoint
+        if self._stream is not None and self.generation == endpoint.generation and self._stream.is_open():
+            return
+        self.cut()
         place = await endpoint.address()  # which has a limit of its own
         self.generation = endpoint.generation
         try:
@@ -79,12 +65,14 @@ class RedisConnection:
                 self._stream = await opened(place, endpoint.login.context)
                 self._reader = hiredis.Reader(protocolError=InvalidResponse, replyError=_problem)
                 await self._greet()
-        except (RedisError, OSError) as problem:
-            endpoint.unreachable(self, problem)
-            if isinstance(problem, RedisError):
-                raise
-            why = problem.strerror or str(problem) or "timeout"
-            raise RedisConnectionError(f"no connection to {endpoint}: {why}") from problem
+        except BaseException as problem:
+            self.cut()
+            if isinstance(problem, RedisError | OSError):
+                endpoint.unreachable(self, problem)
+            if isinstance(problem, OSError):
+                why = problem.strerror or str(problem) or "timeout"
+                raise RedisConnectionError(f"no connection to {endpoint}: {why}") from problem
+            raise
 
     async def _greet(self) -> None:
         login = self.endpoint.login
@@ -143,8 +131,6 @@ class RedisConnection:
                     raise RedisConnectionError("the connection was closed by the server")
                 self._reader.feed(piece)
                 reply = self._reader.gets()
-            if isinstance(reply, RedisConnectionError):
-                raise reply
         except BaseException as problem:
             self._failed(problem)
             raise
@@ -157,9 +143,10 @@ class RedisConnection:
         """It cannot be used any more. Raises what stands for an OSError."""
         self.cut()
         if isinstance(problem, TimeoutError):
+            late = RedisConnectionError(f"{self.endpoint} did not answer within {self._reply_s:g} s")
             if time.monotonic() > self._sent + _SILENT_S:
                 self.endpoint.silent(self)
             plainly.left_s()
-            raise RedisConnectionError(f"no answer within {self._reply_s:g} s") from problem
+            raise late from problem
         if isinstance(problem, OSError):
             raise RedisConnectionError(f"the connection was lost: {problem}") from problem

@@ -29,12 +29,12 @@ class Together:
         """`engine`: an `Engine`."""
         self._engine, self._operation = engine, operation
         self._waiting: deque[_Waiting] = deque()
-        self._task: asyncio.Task[None] | None = None
         self._is_asking = False
+        self._task: asyncio.Task[None] | None = None
 
     async def get(self, *entry: bytes) -> list[Any]:
         """The values of an entry. Raises what a call of its own would."""
-        if self._task is not None or self._is_asking:
+        if self._is_asking:
             future: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
             self._waiting.append((entry, future))
             return await future
@@ -43,8 +43,8 @@ class Together:
             reply: list[Any] = await self._engine.raw(self._operation, *entry)
             return reply
         finally:
-            self._is_asking = False
-            if self._waiting:
+            self._is_asking = bool(self._waiting)
+            if self._is_asking:
                 self._task = asyncio.create_task(self._run())
 
     async def _run(self) -> None:
@@ -52,17 +52,14 @@ class Together:
             while self._waiting:
                 await self._send(self._take())
         finally:
-            self._task = None
-            # Only when this task was cancelled (the loop is closing) is anything left.
-            while self._waiting:
-                self._waiting.popleft()[1].cancel()
+            self._is_asking = False
 
     def _take(self) -> list[_Waiting]:
         """What goes with the next call."""
-        batch, size = [self._waiting.popleft()], 0
+        batch, size = list[_Waiting](), 0
         while self._waiting and len(batch) < MOST:
-            size += sum(map(len, batch[-1][0]))
-            if size + sum(map(len, self._waiting[0][0])) > MAX_BYTES:
+            size += sum(map(len, self._waiting[0][0]))
+            if batch and size > MAX_BYTES:
                 break
             batch.append(self._waiting.popleft())
         return batch
@@ -73,10 +70,6 @@ class Together:
             return
         try:
             reply = await self._engine.raw(self._operation, *[part for entry, _ in batch for part in entry])
-        except asyncio.CancelledError:
-            for _, future in batch:
-                future.cancel()
-            raise
         except Exception as error:
             if isinstance(error, JQError) and not isinstance(error, Unavailable) and len(batch) > 1:
                 for item in batch:

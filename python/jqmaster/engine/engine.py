@@ -9,13 +9,13 @@ from __future__ import annotations
 import functools
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal, TypeAlias
 
 import redis.exceptions
 from redis.asyncio import Redis
 
-from jqmaster.bundle.build import Script, builtin, library_of
+from jqmaster.bundle.build import Bundle, builtin
 from jqmaster.connection import plainly
 from jqmaster.connection.connect import connect
 from jqmaster.connection.endpoint import PASSES_S, endpoint_of, is_passing, refusal
@@ -66,7 +66,7 @@ class Engine(Operations):
         redis: Redis,
         namespace: str = "{jq}",
         *,
-        scripts: Mapping[str, Script] | None = None,
+        scripts: Bundle | None = None,
         timeout_s: float = 30.0,
         form: Form = "auto",
         recreate: bool = False,
@@ -91,7 +91,7 @@ class Engine(Operations):
         if form not in FORMS:
             raise ValueError(f"form: expected one of {', '.join(FORMS)}, got {form!r}")
         self.form = form
-        self._library = None if form == "scripts" else library_of(self.scripts)
+        self._library = None if form == "scripts" else self.scripts.library
         if form == "functions" and self._library is None:
             raise ValueError("form: these scripts have no library of functions")
         self._functions = (
@@ -142,8 +142,7 @@ class Engine(Operations):
                 raise self._late(problem) from problem
             except redis.exceptions.RedisError as problem:
                 again = again or _Again(functools.partial(self._heal, was_known, script))
-                if not await again.after(problem):
-                    raise from_redis(problem) from problem
+                await again.after(problem)
 
     def _is_here(self, script: str) -> None:
         if script == "import":  # the one operation that has no namespace to work in
@@ -162,9 +161,9 @@ class Engine(Operations):
     def _late(self, problem: TimeoutError) -> Unavailable:
         return Unavailable(f"Redis at {self._endpoint} did not answer in time", problem)
 
-    async def _heal(self, was_known: bool, script: str, problem: Exception) -> bool:
-        """Bring back what a call missed. False when there is nothing. `was_known`: whether the namespace was there
-        before it; since then another thread may have set it up. Raises RedisError, JQError."""
+    async def _heal(self, was_known: bool, script: str, problem: Exception) -> None:
+        """Bring back what a call missed. `was_known`: whether the namespace was there before it; since then another
+        thread may have set it up. Raises RedisError, JQError."""
         match _lost(problem):
             case "functions":
                 self._do_without_functions(script, problem)
@@ -181,9 +180,6 @@ class Engine(Operations):
             case "scripts":
                 log.debug("Redis has not script %s of namespace %s: loading it", script, self.namespace)
                 await self.redis.script_load(self.scripts[script].source)
-            case _:
-                return False
-        return True
 
     def _allow_setup(self, was_known: bool) -> None:
         """Raise Vanished when the namespace was there, and is not to be set up again."""
@@ -192,7 +188,10 @@ class Engine(Operations):
         elif self._recreates:
             log.error("namespace %s has vanished from this Redis: setting it up again, empty", self.namespace)
         else:
-            vanished = Vanished(self.namespace)
+            vanished = Vanished(
+                f"namespace {self.namespace} was here and has vanished: Redis was emptied, or is another one. "
+                "Bring its data back; or `jqmaster load` sets it up anew, as --recreate does by itself"
+            )
             if not self._is_missed:
                 self._is_missed = True
                 log.error("%s", vanished.message)
@@ -212,31 +211,29 @@ class Engine(Operations):
 class _Again:
     """When a call is made again that was refused: it has changed nothing then."""
 
-    def __init__(self, heal: Callable[[Exception], Awaitable[bool]]) -> None:
+    def __init__(self, heal: Callable[[Exception], Awaitable[None]]) -> None:
         self._heal = heal
         self._since = time.monotonic()
         self._heals = self._passes = 0
 
-    async def after(self, problem: Exception) -> bool:
-        """Whether to ask again, now: what was lost is back, or the namespace was just not to be found there
-        (`endpoint` knows of it). Raises JQError."""
-        if is_passing(problem):
-            if time.monotonic() - self._since > PASSES_S:
-                return False
-            if self._passes or refusal(problem) != "MOVED":
-                await plainly.pause(backoff_s(self._passes))
-            self._passes += 1
-            return True
-        if not _lost(problem) or self._heals == _HEALS:
-            return False
-        self._heals += 1
+    async def after(self, problem: Any) -> None:
+        """Returns when to ask again: what was lost is back, or the namespace was just not to be found there (`endpoint`
+        knows of it). Raises JQError."""
         try:
-            return await self._heal(problem)
-        except (redis.exceptions.RedisError, JQError) as error:
-            known = error if isinstance(error, JQError) else from_redis(error)
-            if isinstance(known.__cause__, Exception) and is_passing(known.__cause__):
-                return await self.after(known.__cause__)
-            raise known from known.__cause__
+            if _lost(problem) and self._heals < _HEALS:
+                self._heals += 1
+                return await self._heal(problem)
+        except redis.exceptions.RedisError as error:
+            problem = error
+        except JQError as error:
+            if not is_passing(error.__cause__):
+                raise
+            problem = error.__cause__
+        if not is_passing(problem) or time.monotonic() - self._since > PASSES_S:
+            raise from_redis(problem) from problem
+        if self._passes or refusal(problem) != "MOVED":
+            await plainly.pause(backoff_s(self._passes))
+        self._passes += 1
 
 
 def _lost(problem: Any) -> Literal["functions", "library", "scripts", "namespace"] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -17,30 +16,12 @@ from jqmaster.engine.http_connection import CONNECT_S, HttpConnections, NotSent
 from jqmaster.engine.packform import MSGPACK
 from jqmaster.engine.replies import Picked
 from jqmaster.engine.secret import shown
-from jqmaster.errors import (
-    Conflict,
-    Expired,
-    Forbidden,
-    Full,
-    Internal,
-    Invalid,
-    JQError,
-    Lost,
-    NotFound,
-    TooFast,
-    Unauthorized,
-    Unavailable,
-    version_problem,
-)
+from jqmaster.errors import CLASSES, Internal, Invalid, NotFound, Unavailable, Vanished, Version
 
 TIMEOUT_S = 30.0
 POLL_MARGIN_S = 10.0
 _TAKEN = {"unregister": 0}  # what to say when a request was sent again, and the first one has taken it away
 _HEADERS = {"content-type": MSGPACK, "accept": MSGPACK}
-log = logging.getLogger("jqmaster")
-_REFUSALS: dict[str, type[JQError]] = {
-    kind.code: kind for kind in (Invalid, NotFound, Conflict, Expired, Lost, Full, Unauthorized, Forbidden, TooFast)
-}
 
 
 class Answer(NamedTuple):
@@ -53,7 +34,19 @@ class Answer(NamedTuple):
     @property
     def body(self) -> bytes:
         """Raises JQError for an error."""
-        return checked(self.status, self.content)
+        if self.status < 400:
+            return self.content
+        try:
+            refusal = msgpack.unpackb(self.content)["error"]
+            code, message, field = refusal["code"], refusal["message"], refusal.get("field")
+        except (ValueError, TypeError, KeyError, msgpack.UnpackException):
+            code, message, field = "", f"the server answered {self.status}", None
+        if code == "VERSION":
+            raise (Vanished if "has vanished" in message else Version)(message)
+        if self.status in (502, 503, 504):
+            raise Unavailable(message)
+        kind = CLASSES.get(code, Invalid if self.status < 500 else Internal)
+        raise kind(message.removeprefix(f"{field}: "), field)
 
 
 class HttpEngine(Operations):
@@ -154,20 +147,3 @@ def _repeats(operation: str, arguments: Sequence[Argument]) -> bool:
     spec = msgpack.unpackb(arguments[0])
     wish = spec if operation == "pick" else spec.get("pick")
     return wish is None or "request" in wish  # outcomes go by their tokens
-
-
-def checked(status: int, content: bytes) -> bytes:
-    """The answer's body. Raises JQError for an error."""
-    if status < 400:
-        return content
-    try:
-        refusal = msgpack.unpackb(content)["error"]
-        code, message, field = refusal["code"], refusal["message"], refusal.get("field")
-    except (ValueError, TypeError, KeyError, msgpack.UnpackException):
-        code, message, field = "", f"the server answered {status}", None
-    if code == "VERSION":
-        raise version_problem(message)
-    if status in (502, 503, 504):
-        raise Unavailable(message)
-    kind = _REFUSALS.get(code, Invalid if status < 500 else Internal)
-    raise kind(message.removeprefix(f"{field}: "), field)

@@ -7,7 +7,7 @@ import functools
 import ssl
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import SplitResult, urlsplit
@@ -40,8 +40,8 @@ class HttpConnections:
 
     def __init__(self, headers: Mapping[str, str]) -> None:
         """`headers` go with each request."""
-        self._headers = headers
-        self._idle: deque[tuple[SplitResult, MasterConnection]] = deque()
+        self._headers = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        self._idle: deque[MasterConnection] = deque()
         self._is_closed = False
 
     async def request(
@@ -50,68 +50,56 @@ class HttpConnections:
         """`most_s`: how long it may take in all; `connect_s`: connecting for it."""
         async with plainly.within(most_s):
             place = _split(url)
+            host = place.netloc.rpartition("@")[2]
+            head = f"{method} {place.path}{path} HTTP/1.1\r\nhost: {host}\r\ncontent-length: {len(body)}\r\n"
             connection = await self._connected(place, connect_s)
             try:
-                status, fields = await connection.ask(self._head(place, method, path, body) + body)
-                content = b"".join([piece async for piece in connection.pieces(fields)])
-            except BaseException:
-                connection.stream.close()
-                raise
-            self._keep(place, connection)
-            return HttpResponse(status, content, fields.get("content-type", "").partition(";")[0])
+                response = await connection.ask(f"{head}{self._headers}\r\n".encode("latin-1") + body)
+            finally:
+                if connection.is_kept and len(self._idle) < MOST_IDLE:
+                    connection.used_at = time.monotonic()
+                    self._idle.append(connection)
+                else:
+                    connection.stream.close()
+            if self._is_closed:
+                self.close()
+            return response
 
     def close(self) -> None:
         """Close them, each that is in use at the end of its request."""
         self._is_closed = True
         with suppress(IndexError):  # none is left, or another thread was quicker
             while True:
-                self._idle.pop()[1].stream.close()
-
-    def _keep(self, place: SplitResult, connection: MasterConnection) -> None:
-        connection.used_at = time.monotonic()
-        if not connection.is_kept:
-            connection.stream.close()
-            return
-        self._idle.append((place, connection))
-        if self._is_closed:
-            self.close()
-        with suppress(IndexError):
-            while len(self._idle) > MOST_IDLE:
-                self._idle.popleft()[1].stream.close()
+                self._idle.pop().stream.close()
 
     async def _connected(self, place: SplitResult, most_s: float) -> MasterConnection:
         """One that was used before and is still open, or a new one. Raises NotSent."""
         with suppress(IndexError):
             while True:
-                known, connection = self._idle.pop()
-                is_usable = known == place and time.monotonic() - connection.used_at < IDLE_S
-                if is_usable and connection.stream.is_open():
+                connection = self._idle.pop()
+                is_recent = time.monotonic() - connection.used_at < IDLE_S
+                if connection.place == place and is_recent and connection.stream.is_open():
                     return connection
                 connection.stream.close()
         context = ssl.create_default_context() if place.scheme == "https" else None
         address = place.hostname or "", place.port or (443 if context else 80)
         try:
             async with plainly.within(most_s):
-                return MasterConnection(await opened(address, context))
+                return MasterConnection(place, await opened(address, context))
         except OSError as error:
             raise NotSent(str(error) or type(error).__name__) from error
 
-    def _head(self, place: SplitResult, method: str, path: str, body: bytes) -> bytes:
-        name = place.netloc.rpartition("@")[2]
-        lines = [f"{method} {place.path}{path} HTTP/1.1", f"host: {name}", f"content-length: {len(body)}"]
-        lines += [f"{name}: {value}" for name, value in self._headers.items()]
-        return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
-
 
 class MasterConnection:
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, place: SplitResult, stream: Stream) -> None:
+        self.place = place
         self.stream = stream
         self.is_kept = False  # whether another request may follow
         self.used_at = 0.0
         self._received = b""
 
-    async def ask(self, request: bytes) -> tuple[int, Mapping[str, str]]:
-        """Send a request; status and header of its answer."""
+    async def ask(self, request: bytes) -> HttpResponse:
+        """Send a request, and read the answer."""
         self.is_kept = False
         await self.stream.send(request)
         status = 100
@@ -121,25 +109,20 @@ class MasterConnection:
             if not version.startswith("HTTP/1.") or not rest[:3].isdigit():
                 raise OSError(f"not an HTTP/1 response: {first[:40]!r}")
             status = int(rest[:3])
-        pairs = (line.partition(":") for line in lines)
-        fields = {name.lower(): value.strip() for name, _, value in pairs}
-        return status, {**fields, "content-length": "0"} if status in (204, 304) else fields
-
-    async def pieces(self, fields: Mapping[str, str]) -> AsyncIterator[bytes]:
-        """The body. At its end the connection is free for another request, if the answer does not say otherwise."""
-        if fields.get("transfer-encoding", "").lower() == "chunked":
-            while size := _number((await self._until(b"\r\n")).partition(b";")[0], 16):
-                yield (await self._exactly(size + 2))[:-2]
-            while await self._until(b"\r\n"):
-                pass
-        elif "content-length" in fields:
-            yield await self._exactly(_number(fields["content-length"], 10))
-        else:
-            yield self._received
-            while piece := await self.stream.receive():
-                yield piece
-            return
+        fields = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        content = b"" if status in (204, 304) else await self._body(fields)
         self.is_kept = fields.get("connection", "").lower() != "close" and not self._received
+        return HttpResponse(status, content, fields.get("content-type", "").partition(";")[0])
+
+    async def _body(self, fields: Mapping[str, str]) -> bytes:
+        if fields.get("transfer-encoding", "").lower() != "chunked":
+            return await self._exactly(_number(fields.get("content-length", "none"), 10))
+        content = b""
+        while size := _number((await self._until(b"\r\n")).partition(b";")[0], 16):
+            content += (await self._exactly(size + 2))[:-2]
+        while await self._until(b"\r\n"):
+            pass
+        return content
 
     async def _until(self, end: bytes) -> bytes:
         while (at := self._received.find(end)) < 0:

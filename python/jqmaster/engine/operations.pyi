@@ -210,6 +210,7 @@ class CallsByName(Calling):
         self,
         names: Sequence[str] | None = ...,
         minutes: int | None = ...,
+        today: bool | None = ...,
         cursor: str | None = ...,
         count: int | None = ...,
     ) -> Page:

@@ -1,131 +1,18 @@
-"""What a job can be told beside its arguments, and the spec that comes of it (docs/operations.md, NewJob).
-
-`JobOptions` is written out for editors and type checkers, from `manifest.fields` by `make generate`.
-"""
+"""What a job can be told beside its arguments, and the spec that comes of it (docs/operations.md, NewJob)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Any, Literal, NamedTuple, TypedDict, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from jqmaster.engine.keywords import Bounds, Changes, JobOptions, Limits, Reference, When, Where
 from jqmaster.manifest.fields import FIELDS
+
+__all__ = ["Bounds", "Changes", "JobOptions", "Limits", "Reference", "When", "Where"]
 
 Seconds = float | timedelta
 Given = TypeVar("Given", bound=Mapping[str, Any])
-
-
-class Reference:
-    """What `depends` takes beside ids: a handle, or a call that is not enqueued yet."""
-
-    __slots__ = ()
-
-
-class JobOptions(TypedDict, total=False):
-    """Options of a job; None stands for the default. Durations are seconds or a `timedelta`."""
-
-    # fields.py: options
-    queue: str | None
-    """Where it waits; default: the job's name. Workers choose queues."""
-    priority: int | None
-    """Smaller runs first; default: 0."""
-    delay: float | timedelta | None
-    """Not before so long from now."""
-    run_at: float | datetime | None
-    """Not before this moment. A datetime with a time zone, or Unix seconds."""
-    expires_in: float | timedelta | None
-    """Not started by then, counted from enqueueing, it ends as an error."""
-    max_retry: int | None
-    """Retries after the first failure; default: 10."""
-    max_lapses: int | None
-    """Lease expirations, or vanished workers, tolerated before a retry is spent; default: a lapse spends a retry. So
-    deploys and crashes are counted apart from failures."""
-    timeout: float | timedelta | None
-    """The lease, which heartbeats renew: how long until another worker takes over if this one dies. No bound on how
-    long a job runs, which is `max_runtime`; default: 30 s."""
-    max_runtime: float | timedelta | None
-    """The most an attempt may take."""
-    keep_result: bool | None
-    """Keep what the function returns; default: true, unless the function is annotated `-> None`. For an hour if nobody
-    reads it, for a minute after the first read."""
-    tags: Sequence[str] | None
-    """To match and to find it by."""
-    unique: str | bool | Callable[..., str] | None
-    """While a job with this key has not ended, no other is made. True: its name with its arguments is the key; a
-    function of the arguments gives it."""
-    unique_for: float | timedelta | None
-    """The key is kept for so long after the end as well."""
-    unique_within: float | timedelta | None
-    """The key is kept for so long from enqueueing, and no longer, whatever becomes of the job."""
-    if_exists: Literal["keep", "replace", "latest"] | None
-    """What becomes of it when a job has the key; default: keep. See docs/unique keys."""
-    depends: Sequence[str | Reference] | None
-    """Runs when all of these are done. Ids, handles, or calls further ahead in the same `enqueue_many`."""
-    if_failed: Literal["wait", "fail", "run", "only"] | None
-    """What becomes of it when one that it depends on fails or is cancelled; default: wait."""
-    retry_base: float | timedelta | None
-    """The first retry comes after so long, each next one after twice that; default: the queue's setting, 1 s."""
-    retry_cap: float | timedelta | None
-    """No retry comes later than after so long; default: the queue's setting, an hour."""
-    retry_jitter: float | None
-    """Up to this part of the time to a retry is taken off at random; default: the queue's setting, 0.1."""
-    track: bool | None
-    """Publish each of its transitions; default: false."""
-    headers: Mapping[str, str] | None
-    """Go with it to its worker: what is about the call and not its argument, such as `traceparent`.
-    `current_job.get().headers` there."""
-    notify: str | None
-    """Where a master tells of its end. See docs/webhooks."""
-    # end of options
-
-
-class Changes(TypedDict, total=False):
-    """What can be changed of a job that is there; see JobOptions."""
-
-    queue: str
-    priority: int
-    max_retry: int
-    timeout: Seconds
-    delay: Seconds
-    run_at: datetime | float
-    tags: Sequence[str]
-    argument: Any
-    """All of it, a map of names where the function has parameters."""
-
-
-class Where(TypedDict, total=False):
-    """Conditions that a job must meet, all of them (docs/finding.md). None is no condition."""
-
-    queue: str | None
-    status: str | Sequence[str] | None
-    name: str | None
-    tag: str | None
-    group: str | None
-    message: str | None
-    from_ms: int | None
-    to_ms: int | None
-    worker: str | None
-    slower_ms: float | None
-    argument: str | None
-    match: Mapping[str, Any] | None
-
-
-class Limits(TypedDict, total=False):
-    """What a constraint allows (docs/limits.md)."""
-
-    by: str | Sequence[str] | None
-    concurrency: int | None
-    rate: Mapping[str, Any] | None
-    declared: str | None
-    """What tells a program's declaration: nothing changes where it was declared the same before."""
-
-
-class Bounds(TypedDict, total=False):
-    """What a key is bound to: names and patterns of queues, seconds until it expires, requests a second."""
-
-    queues: Sequence[str] | None
-    ttl: float | None
-    rate: float | None
 
 
 class NewJob(NamedTuple):

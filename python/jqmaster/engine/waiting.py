@@ -307,7 +307,8 @@ class Waiting:
     # -- giving back ------------------------------------------------------------------------------
 
     async def _take_back(self, engine: Engine, spec: Mapping[str, Any]) -> None:
-        """Repeat a pick whose answer was lost, until there is one, and give its jobs back. Errors are swallowed."""
+        """Repeat a pick whose answer was lost, until there is one, and release its jobs, which its client will never
+        see. Errors are swallowed: the leases lapse."""
         failures = 0
         with contextlib.suppress(JQError, TimeoutError):
             async with asyncio.timeout(TAKES_BACK_S):
@@ -318,14 +319,8 @@ class Waiting:
                     except Unavailable:
                         await asyncio.sleep(backoff_s(failures))
                         failures += 1
-                await self._give_back(engine, spec, reply)
-
-    async def _give_back(self, engine: Engine, spec: Mapping[str, Any], reply: Reply) -> None:
-        """Release the jobs of a pick's reply that its client will never see. Errors are swallowed: the leases lapse."""
-        jobs = [job.held for job in replies.picked(reply).jobs]
-        if jobs:
-            with contextlib.suppress(JQError):
-                await engine.release(str(spec.get("worker")), jobs)
+                if jobs := [job.held for job in replies.picked(reply).jobs]:
+                    await engine.release(str(spec.get("worker")), jobs)
 
     def _spawn(self, work: Any) -> None:
         task = asyncio.create_task(work, name="give back")

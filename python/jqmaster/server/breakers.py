@@ -2,8 +2,8 @@
 
 One that hangs keeps its deliveries until their leases lapse. So each may have as many under way as are free for all
 others: one has at most a half, of two that fill up together each a third, of n each one in n + 1. One that fails again
-and again is given nothing for a while (a circuit breaker), then a single job, and after each that fails twice as long
-nothing.
+and again, or does not answer in time, is given nothing for a while (a circuit breaker), then a single job, and after
+each that fails twice as long nothing.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import dataclass
+from typing import Literal
 
 from jqmaster.server.meters import Meters
 
@@ -22,9 +23,11 @@ FULL_S = 0.05  # when to look again at one that has as much as it may
 FORGET_S = 60.0  # after its last failure, or its pause, what was known of a receiver is no longer true
 
 
+State = Literal["well", "failing", "hung", "unknown"]
+
+
 @dataclass(slots=True)
 class _Receiver:
-    address: str
     under_way: int = 0
     failures: int = 0  # in a row
     until: float = 0.0  # its circuit is open; then half open, for a single delivery
@@ -48,42 +51,36 @@ class Breakers:
         """Ids of receivers that get nothing now, and in how many seconds to look again."""
         now = time.monotonic()
         for receiver, state in list(self._known.items()):
-            if not state.under_way and now > state.until + FORGET_S:
-                self._forget(receiver)
+            if not state.under_way and (not state.failures or now > state.until + FORGET_S):
+                self._open.discard(receiver)
+                del self._known[receiver]
         free = max(1, self._most - sum(state.under_way for state in self._known.values()))
         full = {id for id, state in self._known.items() if state.under_way >= (1 if state.is_failing else free)}
         pauses = ((id, state.until - now) for id, state in self._known.items())
         return {id: max(FULL_S, pause_s) for id, pause_s in pauses if id in full or pause_s > 0}
 
-    def take(self, receiver: str, address: str) -> bool:
+    def take(self, receiver: str) -> bool:
         """Note a delivery. False: it must not be, as one that is to show whether the receiver is well is under way."""
-        state = self._known.setdefault(receiver, _Receiver(address))
+        state = self._known.setdefault(receiver, _Receiver())
         if state.is_failing and state.under_way:
             return False
         state.under_way += 1
         return True
 
-    def done(self, receiver: str, trouble: str | None) -> None:
-        """A delivery has ended. `trouble`: what was wrong with the receiver; "" when it is well, None when nothing is
-        known of that."""
+    def done(self, receiver: str, how: State, why: str = "") -> None:
+        """A delivery has ended, and showed how the receiver is; the log says `why`. `hung`: it did not answer
+        in time; another delivery would cost another job an attempt."""
         state, now = self._known[receiver], time.monotonic()
         state.under_way -= 1
-        if trouble == "":
+        if how == "well":
             if state.is_failing:
-                log.warning("%s %s at %s recovered; pushing resumed", self._what, receiver, state.address)
+                log.warning("%s %s recovered; pushing resumed", self._what, receiver)
             self._open.discard(receiver)
             state.failures, state.until = 0, 0.0
-        elif trouble and now >= state.until:  # else it was under way when the circuit opened
-            state.failures, state.until = state.failures + 1, now
+        elif how != "unknown" and now >= state.until:  # else it was under way when the circuit opened
+            state.failures, state.until = max(state.failures + 1, FAILURES if how == "hung" else 0), now
             if state.is_failing:
                 pause_s = min(2.0 ** min(state.failures - FAILURES, 9), MOST_PAUSE_S)
                 state.until += pause_s
                 self._open.add(receiver)
-                why = f"{state.failures} deliveries to {state.address} in a row failed: {trouble}"
-                log.warning("circuit open for %g s: %s %s: %s", pause_s, self._what, receiver, why)
-        if not state.under_way and not state.failures:
-            self._forget(receiver)
-
-    def _forget(self, receiver: str) -> None:
-        self._open.discard(receiver)
-        del self._known[receiver]
+                log.warning("circuit open for %g s: %s %s at %s", pause_s, self._what, receiver, why)

@@ -24,7 +24,7 @@ from jqmaster.server.keyring import Keyring
 from jqmaster.server.message import JSON
 from jqmaster.server.meters import Meters
 from jqmaster.server.reader import extended, item, unpacked
-from jqmaster.server.sender import STOP_TIMEOUT_S, Answer, Push, Sender, failure
+from jqmaster.server.sender import CONNECT_TIMEOUT_S, STOP_TIMEOUT_S, Answer, Push, Sender, failure
 
 CHANNEL = "push"
 BATCH = 100
@@ -33,6 +33,7 @@ LOOK_EVERY_S = 10.0
 LOOK_WITHOUT_S = 1.0  # while workers are left out, of whom no marker tells
 MOST_WITHOUT = 200  # that `assign` takes
 LEAST_RETRY_AFTER_S, MOST_RETRY_AFTER_S = 1.0, 3600.0
+MOST_LAPSED = 1000  # workers of which is known how many attempts have
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 _OUTCOME_FIELDS = frozenset(
     ("type", "result", "error", "message", "reason", "should_retry", "retry_in", "group", "move", "resume", "enqueue")
@@ -61,6 +62,7 @@ class Dispatch(Sender):
         self._channel = Channel(engine.redis, f"{engine.namespace}:wake:{CHANNEL}")
         self._request = new_request()
         self._keyring = keyring
+        self._lapsed: dict[str, int] = {}  # the attempts of each worker when it was last seen to answer
 
     async def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
         """As `Sender.stop`; others look instead."""
@@ -84,6 +86,12 @@ class Dispatch(Sender):
             await self._channel.sleep(min(LOOK_WITHOUT_S, *out.values()) if out else LOOK_EVERY_S)
         return assigned(parts)
 
+    async def refuse(self, push: Push, answer: Answer) -> None:
+        if answer.outcome != "lapsed":  # else its lease runs out by itself
+            job, after_s = (push.id, push.token), answer.retry_after_s
+            why, message = answer.outcome, answer.message or None
+            await self.engine.call("refuse", push.worker, [job], why, retry_after=after_s, message=message)
+
     async def judge(self, push: Push, response: aiohttp.ClientResponse) -> Answer:
         """What the worker's answer means. Who registers the address of something inside must not read its answers in
         the errors of jobs: what is no outcome is not told."""
@@ -101,12 +109,27 @@ class Dispatch(Sender):
                 return failure("the worker refused the job as bad (400)", should_retry=False)
             case 401:
                 why = "the worker refuses the master's signature (401)"
-                return Answer("unreachable", why, trouble=why)
+                return Answer("unreachable", why, receiver="failing")
             case 404:
                 return Answer("unknown")
             case 429 | 503:
                 return Answer("busy", retry_after_s=retry_after_s(response.headers.get("retry-after")))
         return failure(f"the worker answered {response.status}")
+
+    async def send(self, push: Push) -> Answer:
+        """As `Sender.send`. A worker at which more attempts have lapsed may hang, and would cost each job one: so it
+        has to answer something first."""
+        if push.lapsed > self._lapsed.get(push.worker, 0):
+            try:
+                async with self.request("HEAD", push, min(CONNECT_TIMEOUT_S, push.within_s / 2)):
+                    pass
+            except Exception as error:
+                push.is_sent = False  # nothing of the job
+                return self.failed(push, error)
+            if len(self._lapsed) >= MOST_LAPSED:
+                self._lapsed.clear()
+            self._lapsed[push.worker] = push.lapsed
+        return await super().send(push)
 
     async def finish(self, push: Push, answer: Answer) -> None:
         """As `Sender.finish`, if the worker's key may still do what the answer asks for."""
@@ -114,7 +137,7 @@ class Dispatch(Sender):
             who = await self._keyring.of_worker(push.key)
             if who is None:
                 why = "the key that the worker was registered with is not good any more"
-                return await self.give_back(push, Answer("held", why))
+                return await self.release(push, Answer("held", why))
             try:
                 check_answer(who, answer.spec or {}, answer.follow)
             except HttpError as error:
@@ -125,13 +148,13 @@ class Dispatch(Sender):
 def assigned(parts: list[Any]) -> list[Push]:
     """What `assign` replies behind `next_ms`."""
     pushes = []
-    for *texts, document, argument in zip(*(parts[at::6] for at in range(6)), strict=True):
+    for *texts, lapsed, document, argument in zip(*(parts[at::7] for at in range(7)), strict=True):
         worker, url, secrets, key = (bytes(text).decode(errors="replace") for text in texts)
         job = msgpack.unpackb(document)
         push = Push(
             id=job["id"], token=job["token"], within_s=job["timeout"],
             worker=worker, receiver=worker, address=url, url=f"{url.rstrip('/')}/worker-job", key=key,
-            secrets=secrets.split(), ids=[f"{job['id']}-{job['token']}-{number}" for number in (0, 1)],
+            lapsed=lapsed, secrets=secrets.split(), request_id=f"{job['id']}-{job['token']}",
             headers=_HEADERS, body=extended(document, argument=argument),
         )  # fmt: skip
         pushes.append(push)

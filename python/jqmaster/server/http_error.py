@@ -65,7 +65,8 @@ def from_engine(error: JQError, field: str | None) -> HttpError:
         message = f"Redis does not let this server's user do that: {error.message}"
     elif isinstance(error, Unavailable) and not isinstance(error, Vanished):
         # Not redis-py's own words for a lost connection: they tell the world where Redis is.
-        message = "Redis cannot be reached or is starting; after a moment try again"
+        place = f"{error.place}: " if error.place else ""
+        message = f"{place}Redis cannot be reached or is starting; after a moment try again"
         if isinstance(error.cause, ResponseError) and not str(error.cause).startswith("LOADING"):
             message = f"Redis refused: {error.message}"
     return HttpError(error.code, message, field)

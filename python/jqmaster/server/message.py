@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qs
 
 from werkzeug.datastructures import MIMEAccept
 from werkzeug.http import parse_accept_header, parse_options_header
@@ -61,18 +61,15 @@ class Reply:
 
 def read_query(query: bytes, known: Iterable[str]) -> dict[str, str | list[str]]:
     """A query's parameters; of one that is there several times a list. Raises 400 for others than `known`."""
-    result: dict[str, Any] = {}
     try:
         text = query.decode("ascii")
-        pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MOST_PARAMETERS)
+        values = parse_qs(text, keep_blank_values=True, errors="strict", max_num_fields=MOST_PARAMETERS)
     except ValueError:
         raise invalid(None, "the query string cannot be read") from None
-    for name, value in pairs:
+    for name in values:
         if name not in known:
             raise unknown_field(name, known, "parameter")
-        before = result.get(name)
-        result[name] = value if before is None else [*(before if isinstance(before, list) else [before]), value]
-    return result
+    return {name: given[0] if len(given) == 1 else given for name, given in values.items()}
 
 
 def unknown_field(name: str, known: Iterable[str], kind: str = "field") -> HttpError:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Gauge, Histogram, disable_created_metrics
 
@@ -14,38 +15,28 @@ disable_created_metrics()  # type: ignore[no-untyped-call] # a series more for e
 
 
 class Meters:
-    """Times since the master started. `breakers`: workers, and receivers of webhooks, whose circuit is open."""
+    """Times since the master started, of which each is told with the values of its labels and the seconds. `breakers`:
+    workers, and receivers of webhooks, whose circuit is open."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.breakers: set[str] = set()
         text = "Time to answer; long polls wait on purpose."
-        self._requests = self._histogram("http_request", text, FAST, "method", "path", "status")
+        self.request = self._timer("http_request", text, FAST, "method", "path", "status")
         text = "Time until a script's reply was there, the way to Redis included."
-        self._calls = self._histogram("script", text, FAST, "script", "code")
+        self.call = self._timer("script", text, FAST, "script", "code")
         text = "Time until a worker or a receiver of webhooks answered, by what came of it."
-        self._deliveries = self._histogram("delivery", text, SLOW, "to", "outcome")
+        self.delivery = self._timer("delivery", text, SLOW, "to", "outcome")
         text = "Deliveries that are not answered yet."
         self.under_way = Gauge("jq_deliveries_under_way", text, registry=self.registry)
         text = "Workers, and receivers of webhooks, that are sent nothing for a while."
         Gauge("jq_breakers_open", text, registry=self.registry).set_function(lambda: len(self.breakers))
 
-    def request(self, method: str, path: str, status: int, seconds: float) -> None:
-        """A request was answered. `path` as the API's document writes it."""
-        self._requests(method, path, status).observe(seconds)
-
-    def call(self, script: str, code: str, seconds: float) -> None:
-        """A script was called; `code` of its error, `ok` for none."""
-        self._calls(script, code).observe(seconds)
-
-    def delivery(self, to: str, outcome: str, seconds: float) -> None:
-        """A worker was offered a job, or a receiver of webhooks a notification."""
-        self._deliveries(to, outcome).observe(seconds)
-
-    def value(self, name: str, **labels: str) -> float:
-        """Of a series: `value("jq_delivery_seconds_count", to="worker", outcome="success")`."""
-        return self.registry.get_sample_value(name, labels) or 0.0
-
-    def _histogram(self, name: str, text: str, ends: tuple[float, ...], *labels: str) -> Callable[..., Histogram]:
+    def _timer(self, name: str, text: str, ends: Sequence[float], *labels: str) -> Callable[..., None]:
         # Looking up the series for its labels costs more than to count.
-        return cache(Histogram(f"jq_{name}_seconds", text, labels, buckets=ends, registry=self.registry).labels)
+        series = cache(Histogram(f"jq_{name}_seconds", text, labels, buckets=ends, registry=self.registry).labels)
+
+        def observe(*values: Any) -> None:
+            series(*values[:-1]).observe(values[-1])
+
+        return observe

@@ -1,4 +1,4 @@
-"""What all that a master sends out has in common: jobs go to workers (`dispatch`), notifications to receivers
+"""What all that a server sends out has in common: jobs go to workers (`dispatch`), notifications to receivers
 (`webhooks`), signed, as far as `egress` allows, and to none more than `breakers` let through."""
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import logging
 import socket
 import time
 from collections.abc import Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +20,7 @@ from jqmaster.engine import packform
 from jqmaster.engine.engine import Engine, pack
 from jqmaster.errors import Forbidden, JQError, Unavailable
 from jqmaster.server import signing
-from jqmaster.server.breakers import Breakers
+from jqmaster.server.breakers import Breakers, State
 from jqmaster.server.egress import Egress
 from jqmaster.server.meters import Meters
 
@@ -30,16 +29,16 @@ log = logging.getLogger("jqmaster.dispatch")
 CONNECT_TIMEOUT_S = 5.0
 STOP_TIMEOUT_S = 10.0
 STALE_WITHIN_S = 0.25  # a worker that closed an idle connection shows it at once; later it is the job that broke it
-OWN_FAULTS = (errno.EMFILE, errno.ENFILE)  # of this server, not of who could not be reached
 AGAIN_S = 1.0
 
 
 @dataclass(slots=True)
 class Push:
     """A job that `worker` holds, and the request that carries it to `receiver`, of which logs tell as `address`.
-    `ids`: one for each time that it may be sent, as a kept connection may turn out to be closed. `key`: the id of the
-    key that the worker was registered with, "" for none. What is noted under way: until it `is_sent` nobody can have
-    read anything of it."""
+
+    `request_id`: which of its pushes it is, for the receiver. `key`: the id of the key that the worker was registered
+    with, "" for none. `lapsed`: how many attempts have at this worker. Until it `is_sent` nobody can have read
+    anything of it."""
 
     id: str
     token: str
@@ -48,14 +47,14 @@ class Push:
     address: str
     url: str
     secrets: Sequence[str]
-    ids: Sequence[str]
+    request_id: str
     headers: Mapping[str, str]
     body: bytes
     within_s: float
     key: str = ""
+    lapsed: int = 0
     is_sent: bool = False
     is_reused: bool = False
-    denied: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +64,11 @@ class Answer:
     - `accepted`: the worker has it, and says by `POST /done` what becomes of it.
     - `success`, `failure`: that came as the answer: `spec`, without id and token; `follow`: specs and arguments of jobs
       to enqueue.
-    - `unknown`, `busy`, `unreachable`: the receiver did not take it: the job goes back and loses nothing.
-    - `lapsed`: no answer within the lease, which runs out by itself.
+    - `unknown`, `busy`, `unreachable`: the receiver did not take it.
+    - `lapsed`: no answer within its time.
     - `held`: it was not sent, or its answer counts no more: the job goes back.
 
-    `message`: what this server says of it. `trouble`: what is wrong with the receiver; "" when it is well, None when
-    nothing is known of that.
+    `message`: what this server says of it. `receiver`: how that is, as `Breakers.done` has it.
     """
 
     outcome: str
@@ -79,40 +77,35 @@ class Answer:
     spec: Mapping[str, Any] | None = None
     blob: bytes = packform.NIL
     follow: tuple[bytes, ...] = ()
-    trouble: str | None = ""
+    receiver: State = "well"
 
 
-def failure(message: str, *, should_retry: bool = True, is_trouble: bool = False) -> Answer:
-    """An outcome that the master states for the receiver."""
+def failure(message: str, *, should_retry: bool = True, receiver: State = "well") -> Answer:
+    """An outcome that the server states for the receiver."""
     spec = {"type": "failure", "should_retry": should_retry, "message": message}
-    return Answer("failure", message, spec=spec, trouble=message if is_trouble else "")
-
-
-_push: ContextVar[Push] = ContextVar("push")
+    return Answer("failure", message, spec=spec, receiver=receiver)
 
 
 def make_session(egress: Egress) -> aiohttp.ClientSession:
     """A session for pushes within `egress`: connections are kept, each worker's own number of slots bounds them."""
 
-    async def on_reused(*_: Any) -> None:
-        _push.get().is_reused = True
+    async def on_reused(_session: Any, context: Any, _parameters: Any) -> None:
+        context.trace_request_ctx.is_reused = True
 
-    async def on_sent(*_: Any) -> None:
-        _push.get().is_sent = True
+    async def on_sent(_session: Any, context: Any, _parameters: Any) -> None:
+        context.trace_request_ctx.is_sent = True
 
-    def opened(where: Any) -> socket.socket:
+    def open_socket(where: Any) -> socket.socket:
         family, kind, protocol, _, address = where
-        push = _push.get()
         if not egress.may(address[0]):
-            push.denied = f"this server may not push to {push.address}, which is {address[0]}: see --push-to"
-            raise PermissionError(push.denied)
+            raise PermissionError(errno.EPERM, f"this server may not push to {address[0]}: see --push-to")
         return socket.socket(family, kind, protocol)
 
     trace = aiohttp.TraceConfig()
     trace.on_connection_reuseconn.append(on_reused)
     trace.on_request_headers_sent.append(on_sent)
     # Shorter than the 75 s for which servers of ours keep an idle connection.
-    connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60, socket_factory=opened)
+    connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60, socket_factory=open_socket)
     return aiohttp.ClientSession(
         connector=connector, trace_configs=[trace], auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar()
     )
@@ -132,7 +125,7 @@ class Sender:
         self.session: aiohttp.ClientSession
         self._most = most
         self._egress = egress
-        self._loop_task: asyncio.Task[None] | None = None
+        self._loop_task: asyncio.Task[None]
         self._pushes: set[asyncio.Task[None]] = set()
         self._room = asyncio.Event()
         self._stopping = asyncio.Event()
@@ -145,7 +138,7 @@ class Sender:
 
     def held(self, push: Push) -> Answer | None:
         """What comes of it without sending, as its receiver is left alone; None: it is sent, which is noted."""
-        if self.breakers.take(push.receiver, push.address):
+        if self.breakers.take(push.receiver):
             return None
         return Answer("held", f"the {self.what} {push.receiver} failed often; it is tried with one job")
 
@@ -153,18 +146,19 @@ class Sender:
         """What an answer means."""
         raise NotImplementedError
 
-    async def give_back(self, push: Push, answer: Answer) -> None:
-        """Tell the engine that nothing came of it, which is no fault of the job's."""
-        held, after_s, message = [(push.id, push.token)], answer.retry_after_s, answer.message or None
-        if answer.outcome == "held":
-            await self.engine.release(push.worker, held, delay=after_s, message=message)
-        else:
-            await self.engine.call("refuse", push.worker, held, answer.outcome, retry_after=after_s, message=message)
-
     async def finish(self, push: Push, answer: Answer) -> None:
         """Tell the engine the outcome."""
         outcome = {**(answer.spec or {}), "id": push.id, "token": push.token}
         await self.engine.raw("finish", pack({"worker": push.worker}), pack(outcome), answer.blob, *answer.follow)
+
+    async def refuse(self, push: Push, answer: Answer) -> None:
+        """Tell the engine that the receiver did not take it, or did not answer."""
+        raise NotImplementedError
+
+    async def release(self, push: Push, answer: Answer) -> None:
+        """Give the job back, which costs it nothing."""
+        job = (push.id, push.token)
+        await self.engine.release(push.worker, [job], delay=answer.retry_after_s, message=answer.message or None)
 
     # -- life -------------------------------------------------------------------------------------
 
@@ -177,21 +171,18 @@ class Sender:
         """Take nothing more, wait for what is under way, and end what is left after `timeout_s`: its leases run out."""
         self._stopping.set()
         self._room.set()
-        if self._loop_task is None:
-            return
-        deadline = time.monotonic() + timeout_s
-        await asyncio.wait({self._loop_task}, timeout=timeout_s)
-        self._loop_task.cancel()
-        if self._pushes:
-            await asyncio.wait(set(self._pushes), timeout=max(0.0, deadline - time.monotonic()))
-        await end(self._pushes, 1.0)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await asyncio.wait({self._loop_task})
+                if self._pushes:
+                    await asyncio.wait(self._pushes)
+        await end({self._loop_task, *self._pushes}, 1.0)
         await self.session.close()
 
     async def pause(self, seconds: float) -> None:
         """Sleep, but not longer than this runs."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._stopping.wait()
+            await asyncio.wait_for(self._stopping.wait(), seconds)
 
     async def _run(self) -> None:
         failures = 0
@@ -221,49 +212,54 @@ class Sender:
 
     async def _carry(self, push: Push, answer: Answer | None) -> None:
         if answer is None:
-            trouble, started = None, time.perf_counter()
+            ended, started = Answer("held", receiver="unknown"), time.perf_counter()  # a stop ends it
             try:
                 with self.meters.under_way.track_inprogress():
-                    answer = await self.send(push)
-                trouble = answer.trouble
+                    answer = ended = await self.send(push)
                 self.meters.delivery(self.what, answer.outcome, time.perf_counter() - started)
             finally:
-                self.breakers.done(push.receiver, trouble)
+                self.breakers.done(push.receiver, ended.receiver, f"{push.address}: {ended.message}")
         await self._report(push, answer)
 
     async def send(self, push: Push) -> Answer:
         """Send it and read the answer. Raises nothing but cancellation."""
         deadline = time.monotonic() + push.within_s
-        _push.set(push)
-        for push_id in push.ids:
+        for is_again in (False, True):
             started = time.monotonic()
             push.is_sent = push.is_reused = False
-            timeout = aiohttp.ClientTimeout(max(0.001, deadline - started), sock_connect=CONNECT_TIMEOUT_S)
             try:
-                headers = {**push.headers, **signing.signed(push.secrets, push_id, push.body)}
-                async with self.session.post(
-                    push.url, data=push.body, headers=headers, timeout=timeout, allow_redirects=False
-                ) as response:
+                signed = {**push.headers, **signing.signed(push.secrets, push.request_id, push.body)}
+                async with self.request("POST", push, deadline - started, data=push.body, headers=signed) as response:
                     push.is_reused = False  # it has begun to answer
                     return await self.judge(push, response)
             except Exception as error:
                 is_stale = push.is_reused and time.monotonic() - started < STALE_WITHIN_S
-                if not is_stale or push_id == push.ids[-1]:
-                    return self._failed(push, error)
+                if is_again or not is_stale:
+                    return self.failed(push, error)
         raise AssertionError
 
-    def _failed(self, push: Push, error: Exception) -> Answer:
+    def request(self, method: str, push: Push, within_s: float, **options: Any) -> Any:
+        """One request to where it goes, as aiohttp has it."""
+        timeout = aiohttp.ClientTimeout(max(0.001, within_s), sock_connect=CONNECT_TIMEOUT_S)
+        return self.session.request(
+            method, push.url, timeout=timeout, allow_redirects=False, trace_request_ctx=push, **options
+        )
+
+    def failed(self, push: Push, error: Exception) -> Answer:
+        """What it means that a request failed."""
         why = type(error).__name__  # what it says may be what something inside answered
         log.info("job %s to %s %s: %s: %s", push.id, self.what, push.receiver, why, error)
-        if isinstance(error, OSError) and error.errno in OWN_FAULTS:
-            return Answer("held", "this server has no more files to open", AGAIN_S, trouble=None)
+        code, text = (error.errno, error.strerror) if isinstance(error, OSError) else (None, None)
+        receiver: State = "hung" if isinstance(error, TimeoutError) else "failing"
+        if code in (errno.EMFILE, errno.ENFILE):
+            return Answer("held", "this server has no more files to open", AGAIN_S, receiver="unknown")
         if not push.is_sent:
-            why = push.denied or f"the {self.what} could not be reached ({why})"
-            return Answer("unreachable", why, trouble=why)
-        if isinstance(error, TimeoutError):
-            return Answer("lapsed", trouble=f"no answer within {push.within_s:g} s")
+            why = str(text) if code == errno.EPERM else f"the {self.what} could not be reached ({why})"
+            return Answer("unreachable", why, receiver=receiver)
+        if receiver == "hung":
+            return Answer("lapsed", f"no answer within {push.within_s:g} s", receiver=receiver)
         broken = f"the {self.what} broke the connection before it answered ({why}), and may have read it"
-        return failure(broken, is_trouble=True)
+        return failure(broken, receiver=receiver)
 
     async def _report(self, push: Push, answer: Answer) -> None:
         """Tell the engine, again and again while Redis is away or refuses, for as long as the lease may stand.
@@ -271,10 +267,11 @@ class Sender:
         failures = 0
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(max(1.0, push.within_s)):
-                while answer.outcome not in ("accepted", "lapsed"):
+                while answer.outcome != "accepted":
+                    is_held = answer.outcome == "held"
+                    tell = self.finish if answer.spec is not None else self.release if is_held else self.refuse
                     try:
-                        await (self.give_back(push, answer) if answer.spec is None else self.finish(push, answer))
-                        return
+                        return await tell(push, answer)
                     except (Unavailable, Forbidden) as error:
                         log.warning("cannot report job %s, trying again: %s", push.id, error)
                         await asyncio.sleep(backoff_s(failures))

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import hypercorn.asyncio
+import uvloop
 from redis.exceptions import RedisError
 
 from jqmaster import __version__
@@ -32,7 +33,6 @@ from jqmaster.server.http import http1
 from jqmaster.server.http.access import is_loopback
 from jqmaster.server.http.app import App
 from jqmaster.server.keyring import Keyring
-from jqmaster.server.loop import Loop
 from jqmaster.server.master import Color, Master, Networks
 from jqmaster.server.meters import Meters
 from jqmaster.server.sockets import bind_tcp
@@ -42,7 +42,7 @@ log = logging.getLogger("jqmaster.server")
 
 DEFAULT_PORT = 8400
 
-EXIT_OK, EXIT_FAILED, EXIT_REDIS, EXIT_LISTEN = 0, 1, 4, 1  # as docs/cli.md has them
+EXIT_OK, EXIT_FAILED, EXIT_REDIS = 0, 1, 4  # as docs/cli.md has them
 
 
 class StartError(Exception):
@@ -90,10 +90,6 @@ class ServeOptions:
             return None
         return frozenset(name.lower() for name in self.allowed_hosts)
 
-    def tls_files(self) -> tuple[str, str] | None:
-        """The certificate's and its key's."""
-        return None if self.tls_cert is None else (str(self.tls_cert), str(self.tls_key or self.tls_cert))
-
     def egress(self) -> Egress:
         """Where it may push. Who can register a worker chooses where: so nowhere, until it is said, when others
         than this machine can."""
@@ -101,7 +97,8 @@ class ServeOptions:
 
 
 class Server:
-    """One master. `start`, then `stop`; `url` and `redis_url` are known in between."""
+    """One master. `start`, then `stop`; `url` and `redis_url` are known in between, and `http` ends by itself only
+    where it fails. `embedded`: an own Redis, if there is one, to be closed alone by who exits at once."""
 
     def __init__(self, options: ServeOptions) -> None:
         self.options = options
@@ -111,8 +108,8 @@ class Server:
         self.app: App
         self.dispatches: list[Dispatch]  # one for each partition
         self.webhooks: Webhooks
-        self._embedded = contextlib.ExitStack()  # an own Redis, if there is one
-        self._http: asyncio.Task[None]
+        self.http: asyncio.Task[None]
+        self.embedded = contextlib.ExitStack()
         self._parts = contextlib.AsyncExitStack()  # what was started, and how each is stopped
         self._stop_by = 0.0
 
@@ -133,14 +130,6 @@ class Server:
 
     def _left_s(self, least_s: float, share: float = 1.0) -> float:
         return max(least_s, (self._stop_by - asyncio.get_running_loop().time()) * share)
-
-    def abandon(self) -> None:
-        """For an exit at once: only sees to it that an own Redis does not stay behind."""
-        self._embedded.close()
-
-    async def failed(self) -> None:
-        """Return when the HTTP server has ended without being told to."""
-        await asyncio.wait((self._http,))
 
     async def __aenter__(self) -> Server:
         await self.start()
@@ -176,8 +165,7 @@ class Server:
         ]
         self.webhooks = Webhooks(engine, waiting, master=name, egress=egress, meters=meters)
         self.master = Master(
-            engine, waiting, ended,
-            keyring=keyring, proxies=options.trusted_proxies, meters=meters,
+            engine, waiting, ended, keyring, proxies=options.trusted_proxies, meters=meters,
             redis=without_password(self.redis_url), environment=options.environment, color=options.environment_color,
         )  # fmt: skip
         self.master.enqueuing = here.enqueuing()
@@ -199,9 +187,9 @@ class Server:
     async def _own_redis(self) -> str:
         """Start one; its URL."""
         own = embedded_redis(self.options.data_dir, max_memory=self.options.max_memory)
-        self._parts.push_async_callback(asyncio.to_thread, self._embedded.close)
+        self._parts.push_async_callback(asyncio.to_thread, self.embedded.close)
         try:
-            return await asyncio.to_thread(self._embedded.enter_context, own)
+            return await asyncio.to_thread(self.embedded.enter_context, own)
         except EmbeddedRedisError as error:
             raise StartError(str(error), EXIT_REDIS) from None
 
@@ -233,26 +221,27 @@ class Server:
             listening.listen(http1.BACKLOG)
         except OSError as error:
             where = f"{options.host}:{options.port}"
-            raise StartError(f"cannot listen on {where}: {error.strerror or error}", EXIT_LISTEN) from None
-        if files := options.tls_files():
+            raise StartError(f"cannot listen on {where}: {error.strerror or error}") from None
+        if options.tls_cert:
             try:
-                ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(*files)
+                ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(options.tls_cert, options.tls_key)
             except (OSError, ssl.SSLError) as error:
-                named = " and ".join(dict.fromkeys(files))
-                raise StartError(f"no certificate with its key in {named}: {error.strerror or error}") from None
+                files = " and ".join(str(file) for file in (options.tls_cert, options.tls_key) if file)
+                raise StartError(f"no certificate with its key in {files}: {error.strerror or error}") from None
         return listening
 
     def _serve_http(self, listening: socket.socket) -> None:
-        config = http1.config(listening.detach(), self.options.tls_files())
-        app = self.app = App(self.master, hosts=self.options.hosts(), root_path=self.options.root_path.rstrip("/"))
+        options = self.options
+        config = http1.config(listening.detach(), options.tls_cert, options.tls_key)
+        app = self.app = App(self.master, hosts=options.hosts(), root_path=options.root_path.rstrip("/"))
         shutdown = asyncio.Event()
         serving = hypercorn.asyncio.serve(app, config, shutdown_trigger=shutdown.wait)  # type: ignore[arg-type]
-        http = self._http = asyncio.create_task(serving, name="http server")
+        http = self.http = asyncio.create_task(serving, name="http server")
 
         async def stop() -> None:
             shutdown.set()
             timeout_s = config.graceful_timeout = self._left_s(0.2, 0.6)
-            app.bounds.hurry(timeout_s / 3)
+            app.hurry(timeout_s / 3)
             await asyncio.wait({http}, timeout=timeout_s + 1)
             await end((http,), 1.0)
 
@@ -268,7 +257,7 @@ def run(options: ServeOptions) -> int:
     most_files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     with contextlib.suppress(ValueError, OSError):  # some systems say more than they give
         resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))
-    with asyncio.Runner(loop_factory=Loop) as runner:
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_run(options))
 
 
@@ -278,7 +267,7 @@ async def _run(options: ServeOptions) -> int:
 
     def on_signal(number: int) -> None:
         if stopping.is_set():
-            server.abandon()
+            server.embedded.close()
             os._exit(128 + number)
         logs.say(log, "stopping; a second signal ends it at once")
         stopping.set()
@@ -293,10 +282,8 @@ async def _run(options: ServeOptions) -> int:
     own = " (own)" if options.redis_url is None else ""
     logs.say(log, f"JQ master {__version__} listens on {server.url}")
     logs.say(log, f"Redis {without_password(server.redis_url)}{own}, namespace {options.namespace}")
-    waits = [asyncio.ensure_future(stopping.wait()), asyncio.ensure_future(server.failed())]
-    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-    for wait in waits:
-        wait.cancel()
+    told = asyncio.create_task(stopping.wait())
+    await asyncio.wait((told, server.http), return_when=asyncio.FIRST_COMPLETED)
     await server.stop()
     if not stopping.is_set():
         logs.say(log, "the HTTP server ended by itself", is_error=True)

@@ -8,10 +8,12 @@ import hmac
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 
 PREFIX = "whsec_"
 TOLERANCE_S = 300  # how far the sender's clock may be from ours, and how long a push may be on its way
+# A timestamp may be five minutes ahead when it comes first, and five minutes old when it comes again.
+REMEMBER_S = 2 * TOLERANCE_S
 _LEAST_BYTES, _MOST_BYTES = 24, 64
 # With a full stop the id could reach into the body, which others than the master write.
 _ID = re.compile(rb"[!-\-/-~]{1,255}\Z")
@@ -57,31 +59,19 @@ def signed(secrets: Iterable[str], push_id: str, body: bytes, now_s: float | Non
     return {**headers, "webhook-signature": " ".join(signatures)} if signatures else headers
 
 
-class Verifier:
-    """Says which pushes are a master's. Nothing is taken twice: what it took it remembers for ten minutes, as a
-    timestamp may be five minutes ahead when it comes first, and five minutes old when it comes again."""
-
-    def __init__(self, secrets: Sequence[str], clock: Callable[[], float] = time.time) -> None:
-        self._secrets = tuple(secrets)
-        self._clock = clock
-        self._seen: dict[bytes, float] = {}  # in order of their coming
-
-    def refusal(self, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> str | None:
-        """Why this is not taken; None when it is, and from then on no more."""
-        fields = dict(headers)
-        push_id, timestamp = fields.get(b"webhook-id", b""), fields.get(b"webhook-timestamp", b"")
-        if not _ID.match(push_id) or not _TIME.match(timestamp):
-            return "it has no webhook-id or no webhook-timestamp"
-        expected = [signature(secret, push_id, timestamp, body) for secret in self._secrets]
-        signatures = fields.get(b"webhook-signature", b"").split(b" ")
-        if not any(hmac.compare_digest(right, shown) for right in expected for shown in signatures):
-            return "no signature is right"
-        now = self._clock()
-        if abs(now - int(timestamp)) > TOLERANCE_S:
-            return f"its timestamp is more than {TOLERANCE_S} s from this worker's clock"
-        while self._seen and now - next(iter(self._seen.values())) > 2 * TOLERANCE_S:
-            del self._seen[next(iter(self._seen))]
-        if push_id in self._seen:
-            return "it was here before"
-        self._seen[push_id] = now
-        return None
+def refusal(
+    secrets: Iterable[str], headers: Iterable[tuple[bytes, bytes]], body: bytes, now_s: float | None = None
+) -> str | None:
+    """Why this is no push of a server that knows one of `secrets`; None when it is one. It may be one that was here
+    before: who takes it remembers it for `REMEMBER_S`."""
+    fields = dict(headers)
+    push_id, timestamp = fields.get(b"webhook-id", b""), fields.get(b"webhook-timestamp", b"")
+    if not _ID.match(push_id) or not _TIME.match(timestamp):
+        return "it has no webhook-id or no webhook-timestamp"
+    expected = [signature(secret, push_id, timestamp, body) for secret in secrets]
+    signatures = fields.get(b"webhook-signature", b"").split(b" ")
+    if not any(hmac.compare_digest(right, shown) for right in expected for shown in signatures):
+        return "no signature is right"
+    if abs((time.time() if now_s is None else now_s) - int(timestamp)) > TOLERANCE_S:
+        return f"its timestamp is more than {TOLERANCE_S} s from this worker's clock"
+    return None

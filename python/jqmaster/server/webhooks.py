@@ -18,6 +18,7 @@ from jqmaster import __version__
 from jqmaster.engine import replies
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import Waiting
+from jqmaster.server.breakers import State
 from jqmaster.server.egress import Egress
 from jqmaster.server.message import JSON
 from jqmaster.server.meters import Meters
@@ -73,7 +74,7 @@ class Webhooks(Sender):
         receiver = url.partition("://")[2].partition("/")[0].partition("?")[0].lower()  # the rest may be a secret
         return Push(
             id=job["id"], token=job["token"], worker=self.master, receiver=receiver,
-            address=receiver, url=url, secrets=hook.get("secrets") or [], ids=[job["id"]], headers=_HEADERS,
+            address=receiver, url=url, secrets=hook.get("secrets") or [], request_id=job["id"], headers=_HEADERS,
             body=body_of(webhook["event"]) if url else b"", within_s=ANSWER_S,
         )  # fmt: skip
 
@@ -82,7 +83,7 @@ class Webhooks(Sender):
         if not push.url:
             return failure("there is no such webhook", should_retry=False)
         out_s = self.breakers.without().get(push.receiver)
-        if out_s is None and self.breakers.take(push.receiver, push.address):
+        if out_s is None and self.breakers.take(push.receiver):
             return None
         why = f"{push.receiver} has enough of them, or failed often"
         return Answer("held", why, (out_s or 0) + random.uniform(*AGAIN_S))
@@ -90,15 +91,12 @@ class Webhooks(Sender):
     async def judge(self, push: Push, response: aiohttp.ClientResponse) -> Answer:
         if 200 <= response.status < 300:
             return Answer("success", spec={"type": "success"})
-        is_trouble = response.status >= 500 or response.status == 429
-        return failure(
-            f"the receiver answered {response.status}", should_retry=response.status != 410, is_trouble=is_trouble
-        )
+        receiver: State = "failing" if response.status >= 500 or response.status == 429 else "well"
+        why = f"the receiver answered {response.status}"
+        return failure(why, should_retry=response.status != 410, receiver=receiver)
 
-    async def send(self, push: Push) -> Answer:
-        """As `Sender.send`; without an answer it has failed."""
-        answer = await super().send(push)
-        return failure(answer.trouble, is_trouble=True) if answer.trouble else answer
+    async def refuse(self, push: Push, answer: Answer) -> None:
+        await self.finish(push, failure(answer.message))
 
 
 def body_of(event: Mapping[str, Any]) -> bytes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Sequence
 
 import msgpack
@@ -12,7 +11,7 @@ from aiohttp import web
 
 from jqmaster.engine import packform, replies
 from jqmaster.engine.packform import MSGPACK
-from jqmaster.server.signing import Verifier
+from jqmaster.server import signing
 from jqmaster.server.sockets import bind_tcp
 from jqmaster.worker.attempts import now
 from jqmaster.worker.sources import Key
@@ -21,7 +20,6 @@ from jqmaster.worker.worker import Worker
 log = logging.getLogger("jqmaster.worker")
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
-REMEMBERED = 2000  # deliveries; one that comes twice must not start twice
 STOP_TIMEOUT_S = 3.0
 
 
@@ -32,8 +30,8 @@ class PushHost:
     def __init__(self, worker: Worker, secrets: Sequence[str], *, host: str = "127.0.0.1", port: int = 0) -> None:
         self._worker = worker
         self._address = (host, port)
-        self._verifier = Verifier(secrets)
-        self._seen: OrderedDict[Key, None] = OrderedDict()
+        self._secrets = tuple(secrets)
+        self._seen: dict[Key, float] = {}  # in order of their coming: what comes twice must not start twice
         app = web.Application(client_max_size=MAX_BODY_BYTES)
         app.add_routes([web.post("/worker-job", self._job)])
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=STOP_TIMEOUT_S)
@@ -52,7 +50,7 @@ class PushHost:
     async def _job(self, request: web.Request) -> web.Response:
         body = await request.read()
         headers = [(name.lower(), value) for name, value in request.raw_headers]
-        if (why := self._verifier.refusal(headers, body)) is not None:
+        if (why := signing.refusal(self._secrets, headers, body)) is not None:
             log.warning("a push was refused: %s", why)
             return _error(401, "UNAUTHORIZED", why)
         try:
@@ -62,15 +60,15 @@ class PushHost:
             return _error(400, "INVALID", f"the body is no job: {error!r}")
         if job.name not in self._worker.functions:
             return _error(404, "NOTFOUND", f"this worker has no function for jobs named {job.name}")
+        while self._seen and now() - next(iter(self._seen.values())) > signing.REMEMBER_S:
+            del self._seen[next(iter(self._seen))]
         if job.held in self._seen:
             return web.Response(status=202)
         if not self._worker.attempts.takes or self._worker.attempts.free <= 0:
             busy = _error(503, "BUSY", "no room for another job")
             busy.headers["retry-after"] = "1"
             return busy
-        self._seen[job.held] = None
-        if len(self._seen) > REMEMBERED:
-            self._seen.popitem(last=False)
+        self._seen[job.held] = now()
         # It may have waited for this process, which stood still. Clocks that differ cost a heartbeat.
         self._worker.start(job, now() - max(0, time.time() - int(request.headers["webhook-timestamp"])))
         return web.Response(status=202)

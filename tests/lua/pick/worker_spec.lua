@@ -84,7 +84,7 @@ describe("worker", function()
       assert.are.equal(0, jq:worker(id).lapsed)
       jq:enqueue({ name = "a", timeout = 1 })
       for n = 1, 2 do
-        jq:assign()
+        assert.are.equal(n - 1, jq:assign()[1].lapsed)
         jq:pass(1)
         jq:call("heartbeat", { worker = id, jobs = {} })
         jq:tick()

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 from typing import Any
 
 import pytest
 
 from jqmaster.cluster.cluster import Cluster
 from jqmaster.cluster.names import home_of
+from jqmaster.cluster.opening import Opened
 from jqmaster.engine.calling import pack
 from jqmaster.errors import Invalid, NotFound, Unavailable
-from parts import audit_all
+from jqmaster.server.http_error import from_engine
+from parts import audit_all, eventually
 from test_jobs import NIL, add, places
+from topologies import Cluster as RedisCluster
 
 
 async def start(jq: Cluster, most: int = 100, queue: str = "a") -> list[str]:
@@ -44,21 +49,28 @@ async def test_settings_are_the_same_everywhere(jq: Cluster) -> None:
     assert (await jq.keys()).documents == []
 
 
+@pytest.mark.faults
 async def test_a_partition_that_does_not_answer_is_named_and_the_call_may_be_repeated(
-    jq: Cluster, monkeypatch: pytest.MonkeyPatch
+    nodes: RedisCluster, name: str
 ) -> None:
-    await jq.config(set={"retry_base": 1})
+    place = Opened(f"{nodes.url}?socket_timeout=1.5", name)
+    await place.engine.config(set={"retry_base": 1})
+    frozen = nodes.owner(place.engines[2].namespace).process
+    assert frozen is not None
+    frozen.send_signal(signal.SIGSTOP)
+    with pytest.raises(Unavailable, match=r"partition {.*:2~.*}: .*127.*did not answer within 1\.5 s") as caught:
+        await place.engine.config(set={"retry_base": 9})
+    assert from_engine(caught.value, None).message.startswith("partition {")
+    frozen.send_signal(signal.SIGCONT)
 
-    async def lost(*_: Any) -> Any:
-        raise Unavailable("Redis did not answer within 30 s")
+    async def is_set() -> bool:
+        with contextlib.suppress(Unavailable):  # the other nodes may have given up the frozen one
+            return bool((await place.engine.config(set={"retry_base": 9}))["retry_base"] == 9)
+        return False
 
-    with monkeypatch.context() as away:
-        away.setattr(jq.engines[2], "raw", lost)
-        with pytest.raises(Unavailable, match=r"partition 2, {.*:2~.*did not answer"):
-            await jq.config(set={"retry_base": 9})
-    assert await jq.differences() == ["setting retry_base is not in partition 2 what it is in partition 0"]
-    await jq.config(set={"retry_base": 9})
-    assert await jq.differences() == []
+    await eventually(is_set)
+    assert await place.engine.differences() == []
+    await place.close()
 
 
 async def test_differences_are_found_in_all_that_is_set(jq: Cluster) -> None:

@@ -79,7 +79,7 @@ async def test_who_is_no_master_is_named(body: bytes, content_type: str) -> None
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/msgpack; x=y\r\n"
 ANSWERS = {
     OK + b"Content-Length: 2\r\n\r\n\x91\x01": [1],
-    OK + b"\r\n\x91\x01": [1],  # to the end of the connection
+    OK + b"\r\n\x91\x01": "expected a length, got 'none'",
     b"HTTP/1.1 100 Continue\r\n\r\n" + OK + b"transfer-encoding: Chunked\r\n\r\n"
     b"1\r\n\x91\r\n1;x=y\r\n\x01\r\n0\r\ntrailer: 1\r\n\r\n": [1],
     OK + b"content-length: many\r\n\r\n": "expected a length, got 'many'",

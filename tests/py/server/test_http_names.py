@@ -50,8 +50,9 @@ def test_whatever_has_a_name_is_found_by_it(url: str, name: str) -> None:
             return answer.json() if answer.content else None
 
         ask("POST", "/job", {"name": name, "queue": name, "tags": [name]})
-        ask("POST", f"/schedule/{at}", {"every": 3600, "job": {"name": name}})
-        assert jq.operations.schedules(ids=[name]).documents[0]["id"] == name
+        ask("POST", f"/schedule/{at}", {"every": 3600, "job": {"name": name}, "argument": False})
+        [schedule] = jq.operations.schedules(ids=[name]).documents
+        assert (schedule["id"], schedule["argument"]) == (name, False)
         assert ask("POST", f"/queue/{at}", {"known": True, "paused": True})["name"] == name
         assert list(jq.each("usage", name)) == ask("GET", f"/constraint/{at}/usage")["keys"]
 

@@ -105,3 +105,5 @@ async def test_of_many_queues_the_largest_are_shown_and_the_others_summed_up(
     assert figure("jq_queues") == 6
     assert figure("jq_jobs_total", queue="q5", event="enqueued") == 6
     assert figure("jq_namespace_jobs_total", event="enqueued") == 21
+    calls = [figure("jq_script_seconds_count", script=script, code="ok") for script in ("stats", "queues")]
+    assert calls == [1, 2]  # however many are shown

@@ -16,7 +16,6 @@ from jqmaster.engine.waiting import Waiting
 from jqmaster.server import signing, webhooks
 from jqmaster.server.egress import Egress
 from jqmaster.server.meters import Meters
-from jqmaster.server.signing import Verifier
 from jqmaster.server.webhooks import QUEUE, Webhooks
 from parts import answers, enqueue, eventually, hang, listening
 from processes import Process
@@ -82,8 +81,8 @@ async def test_the_end_of_a_job_is_told_once_and_signed(engine: Engine, redis: R
     assert data["created_ms"] <= data["started_ms"] <= data["ended_ms"]
     assert not {"argument", "result", "reason"} & data.keys()
     for secret in (SECRET, OTHER):
-        assert Verifier([secret]).refusal(receiver.headers[0], receiver.raw[0]) is None
-        assert Verifier([secret]).refusal(receiver.headers[0], receiver.raw[0] + b" ")
+        assert signing.refusal([secret], receiver.headers[0], receiver.raw[0]) is None
+        assert signing.refusal([secret], receiver.headers[0], receiver.raw[0] + b" ")
     headers = dict(receiver.headers[0])
     assert headers[b"webhook-id"].decode() == notification["id"]
     assert headers[b"content-type"] == b"application/json"

@@ -77,7 +77,7 @@ def test_a_job_is_enqueued_with_its_options(page: Page, site: Server) -> None:
     page.get_by_text("Options").click()
     page.get_by_label("Priority").fill("-5")
     page.get_by_label("Tags").fill("eu, billing")
-    page.get_by_label("Keep the result").select_option("yes")
+    page.get_by_label("Keep result").select_option("yes")
     enqueue(page)
     made = page.get_by_role("region", name="Enqueued").get_by_role("link")
     expect(made).to_contain_text("mail")
@@ -107,7 +107,7 @@ def test_a_unique_key_that_is_taken(page: Page, site: Server) -> None:
     job = site.add("mail", unique="one")
     go(page, f"/ui/job/{job}")
     page.get_by_role("link", name="Enqueue again…").click()
-    expect(page.get_by_label("Unique key")).to_have_value("one")
+    expect(page.get_by_label("Unique", exact=True)).to_have_value("one")
     enqueue(page)
     expect(page.get_by_text("was there already: its key is taken")).to_be_visible()
     assert site.queue("mail")["queued"] == 1

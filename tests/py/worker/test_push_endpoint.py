@@ -16,6 +16,8 @@ from bare import program
 from jqmaster.engine.engine import Engine
 from jqmaster.server import signing
 from jqmaster.server.server import ServeOptions, Server
+from jqmaster.worker import push
+from jqmaster.worker.attempts import now
 from parts import enqueue, eventually, until
 
 SECRET, OTHER = signing.new_secret(), signing.new_secret()
@@ -73,11 +75,14 @@ async def test_what_no_master_signed_is_not_run(pushed: Pushed) -> None:
     assert pushed.ran == []
 
 
-async def test_what_a_master_signed_is_run_once(pushed: Pushed) -> None:
+async def test_what_a_master_signed_is_run_once(pushed: Pushed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often it is sent, as long as its timestamp is good: of a clock that is ahead it is for ten minutes."""
     body = job()
-    headers = {**MSGPACK, **signed(body, late_s=2)}
-    assert await pushed.post(headers, body) == 202
-    assert await pushed.post(headers, body) == 401
+    headers = {**MSGPACK, **signed(body, late_s=-290)}
+    for passed_s in (0, 0, 590):
+        began_s = now()
+        monkeypatch.setattr(push, "now", lambda began_s=began_s, passed_s=passed_s: began_s + passed_s)
+        assert await pushed.post(headers, body) == 202
     await eventually(lambda: pushed.ran)
     await asyncio.sleep(0.1)
     assert pushed.ran == ["ran"]

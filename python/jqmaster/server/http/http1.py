@@ -1,17 +1,18 @@
 """HTTP/1.1 alone. Hypercorn also takes HTTP/2 without TLS and WebSockets, and has no setting against it.
 
 Nobody needs them here, and both lead around bounds: a connection of HTTP/2 has a hundred requests under way,
-whose answers are kept for as long as the client does not take them; a WebSocket is no request that `origin`
+whose answers are kept for as long as the client does not take them; a WebSocket is no request that `access`
 looks at. A server may ignore that a client wants another protocol (RFC 9110, 7.8), and so this one does.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import h11
-import hypercorn.config
 import hypercorn.protocol
+from hypercorn.config import Config
 from hypercorn.protocol.h11 import H11Protocol
 
 KEEP_ALIVE_S = 75.0  # also for a request's head to come
@@ -20,21 +21,15 @@ MOST_HEAD_BYTES = 16 * 1024
 BACKLOG = 1024
 
 
-def config(listening: int, tls_files: tuple[str, str] | None = None) -> hypercorn.config.Config:
-    """Hypercorn's settings for who listens at an open file. `tls_files`: a certificate's and its key's."""
+def config(listening: int, certificate: Path | None = None, key: Path | None = None) -> Config:
+    """Hypercorn's settings for who listens at an open file; with a certificate it is HTTPS."""
+    tls: dict[str, Any] = {"certfile": str(certificate), "keyfile": str(key or certificate)} if certificate else {}
     hypercorn.protocol.H11Protocol = _Http1  # type: ignore[attr-defined, assignment] # where each connection looks it up
-    config = hypercorn.config.Config()
-    config.bind = [f"fd://{listening}"]
-    config.keep_alive_timeout = KEEP_ALIVE_S
-    config.keep_alive_max_requests = KEEP_ALIVE_REQUESTS
-    config.h11_max_incomplete_size = MOST_HEAD_BYTES
-    config.backlog = BACKLOG
-    config.loglevel = "WARNING"
-    config.include_server_header = False
-    if tls_files:
-        config.certfile, config.keyfile = tls_files
-        config.alpn_protocols = ["http/1.1"]
-    return config
+    return Config.from_mapping(
+        bind=[f"fd://{listening}"], backlog=BACKLOG, keep_alive_timeout=KEEP_ALIVE_S,
+        keep_alive_max_requests=KEEP_ALIVE_REQUESTS, h11_max_incomplete_size=MOST_HEAD_BYTES,
+        alpn_protocols=["http/1.1"], loglevel="WARNING", include_server_header=False, **tls,
+    )  # fmt: skip
 
 
 class _Http1(H11Protocol):

@@ -10,7 +10,7 @@ import itertools
 import logging
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -37,6 +37,7 @@ log = logging.getLogger("jqmaster.metrics")
 
 MOST_QUEUES = 5000
 MOST_SHOWN = 100  # of them, one by one
+_AT_ONCE = 25
 OTHERS = "*"  # no queue has this name
 _MOST_LISTED = 200  # constraints, schedules
 _MOST = 1000  # workers, attempts that run
@@ -53,54 +54,42 @@ _ENDS_MS = (
     1_800_000, 3_600_000, 21_600_000, 86_400_000,
 )  # fmt: skip
 _ENDS = (*(repr(end_ms / 1000) for end_ms in _ENDS_MS), "+Inf")
-_GAUGES = {
-    "up": ("Whether Redis could be asked; if not, the namespace's figures are missing.",),
-    "queues": ("How many queues there are.",),
-    "queue_jobs": (
-        "Jobs by state; of those that ended, the records kept. Queue * is all the others.", "queue", "state",
-    ),
-    "queue_oldest_ready_timestamp_seconds": (
-        "Since when the queue's oldest ready job waits, in a paused one and under constraints as well.", "queue",
-    ),
-    "queue_paused": ("Whether the queue starts no jobs.", "queue"),
-    "constraint_running": ("Jobs that run under the constraint, all keys together.", "constraint"),
-    "constraint_limit": ("How many may run at once, of each key.", "constraint"),
-    "constraint_held": ("Jobs that it holds, all keys together, as far as they were looked at.", "constraint"),
-    "schedule_next_timestamp_seconds": ("The next moment, if there is one.", "schedule"),
-    "schedule_paused": ("Whether it makes no jobs.", "schedule"),
-    "mark_timestamp_seconds": ("When it was made, of the last marks, such as deploys.", "mark"),
-    "workers": ("Workers that are registered, or pull and announce themselves, by state.", "state"),
-    "worker_slots": ("Jobs that workers may hold.",),
-    "worker_slots_taken": ("Those of them that are.",),
-    "longest_running_seconds": (
-        "For how long the attempt has run that has run for longest, of the names among a thousand that run.", "name",
-    ),
-    "alerts": ("What is wrong now, as the operation `alerts` has it.", "kind", "level"),
+_GAUGE, _COUNTER, _HISTOGRAM = GaugeMetricFamily, CounterMetricFamily, HistogramMetricFamily
+_FAMILIES: dict[str, tuple[Any, ...]] = {
+    "up": (_GAUGE, "Whether Redis could be asked; if not, the namespace's figures are missing."),
+    "queues": (_GAUGE, "How many queues there are."),
+    "queue_jobs": (_GAUGE, "Jobs by state; ended ones that are kept. Queue * is all the others.", "queue", "state"),
+    "queue_oldest_ready_timestamp_seconds": (_GAUGE, "Since when its oldest ready job waits, paused or not.", "queue"),
+    "queue_paused": (_GAUGE, "Whether the queue starts no jobs.", "queue"),
+    "constraint_running": (_GAUGE, "Jobs that run under the constraint, all keys together.", "constraint"),
+    "constraint_limit": (_GAUGE, "How many may run at once, of each key.", "constraint"),
+    "constraint_held": (_GAUGE, "Jobs that it holds, all keys together, as far as they were looked at.", "constraint"),
+    "schedule_next_timestamp_seconds": (_GAUGE, "The next moment, if there is one.", "schedule"),
+    "schedule_paused": (_GAUGE, "Whether it makes no jobs.", "schedule"),
+    "mark_timestamp_seconds": (_GAUGE, "When it was made, of the last marks, such as deploys.", "mark"),
+    "workers": (_GAUGE, "Workers that are registered, or pull and announce themselves, by state.", "state"),
+    "worker_slots": (_GAUGE, "Jobs that workers may hold."),
+    "worker_slots_taken": (_GAUGE, "Those of them that are."),
+    "longest_running_seconds": (_GAUGE, "How long its longest attempt has run, of a thousand that run.", "name"),
+    "alerts": (_GAUGE, "What is wrong now, as the operation `alerts` has it.", "kind", "level"),
+    # What happened begins anew each day. For Prometheus that is as after a restart: rates stay right.
+    "jobs": (_COUNTER, "What happened in the namespace, whoever did it, since midnight UTC.", "queue", "event"),
+    "namespace_jobs": (_COUNTER, "What happened since midnight UTC, in all queues together.", "event"),
+    "redis_commands": (_COUNTER, "Commands Redis carried out.", "command"),
+    "redis_command_seconds": (_COUNTER, "Time Redis spent on them; the engine is fcall, evalsha.", "command"),
+    "job_wait_seconds": (_HISTOGRAM, "From when a job was ready to its first start.", "queue"),
+    "job_run_seconds": (_HISTOGRAM, "How long attempts took that were done.", "queue"),
 }  # fmt: skip
-# Those of what happened begin anew each day. For Prometheus that is as after a restart: rates stay right.
-_COUNTERS = {
-    "jobs": ("What happened in the namespace, whoever did it, since midnight UTC.", "queue", "event"),
-    "namespace_jobs": ("What happened since midnight UTC, in all queues together.", "event"),
-    "redis_commands": ("Commands Redis carried out.", "command"),
-    "redis_command_seconds": ("Time Redis spent on them; fcall and evalsha have all of the engine.", "command"),
-}
-_HISTOGRAMS = {
-    "job_wait_seconds": "From when a job was ready to its first start.",
-    "job_run_seconds": "How long attempts took that were done.",
-}
 """What each tells, and its labels."""
 
 
 class Figures:
-    """Families of the tables above. What is in seconds is given in milliseconds."""
+    """Families of the table above. What is in seconds is given in milliseconds."""
 
     def __init__(self) -> None:
-        self.families: dict[str, Any] = {}
-        for kind, families in ((GaugeMetricFamily, _GAUGES), (CounterMetricFamily, _COUNTERS)):
-            for name, (text, *labels) in families.items():
-                self.families[name] = kind(f"jq_{name}", text, labels=labels)
-        for name, text in _HISTOGRAMS.items():
-            self.families[name] = HistogramMetricFamily(f"jq_{name}", text, labels=("queue",))
+        self.families = {
+            name: kind(f"jq_{name}", text, labels=labels) for name, (kind, text, *labels) in _FAMILIES.items()
+        }
 
     def add(self, name: str, value: float | None, *labels: str) -> None:
         """One sample; None where there is no such figure."""
@@ -111,12 +100,16 @@ class Figures:
         """All of the namespace."""
         engine = master.engine
         now_ms = 1000 * (await engine.redis.time())[0]
+        for day in await engine.stats("day", from_ms=now_ms // _DAY_MS * _DAY_MS):
+            for event in _EVENTS:
+                self.add("namespace_jobs", day[event], event)
         queues = await _list(engine.queues, MOST_QUEUES)
-        shown = heapq.nlargest(MOST_SHOWN, queues, key=lambda queue: (sum(_counts(queue)), queue["name"]))
+        largest = heapq.nlargest(MOST_SHOWN, queues, key=lambda queue: (sum(_counts(queue)), queue["name"]))
+        shown: list[Document] = []
+        for at in range(0, len(largest), _AT_ONCE):
+            names = [queue["name"] for queue in largest[at : at + _AT_ONCE]]
+            shown += (await engine.queues(names, today=True)).documents
         self._read_queues(queues, shown)
-        for name in (None, *(queue["name"] for queue in shown)):
-            for day in await engine.stats("day", queue=name, from_ms=now_ms // _DAY_MS * _DAY_MS):
-                self._read_day(name, day)
         for constraint in await _list(engine.constraints, _MOST_LISTED, busiest=0):
             for name, field in (("running", "running"), ("limit", "concurrency"), ("held", "held")):
                 self.add(f"constraint_{name}", constraint.get(field), constraint["id"])
@@ -142,33 +135,31 @@ class Figures:
                     self.add("redis_commands", values["calls"], command.removeprefix("cmdstat_"))
                     self.add("redis_command_seconds", values["usec"] / 1000, command.removeprefix("cmdstat_"))
 
-    def _read_queues(self, queues: list[Document], shown: list[Document]) -> None:
+    def _read_queues(self, queues: Sequence[Document], shown: Sequence[Document]) -> None:
         self.add("queues", len(queues))
+        others = [sum(counts) for counts in zip(*map(_counts, queues), strict=True)]
         for queue in shown:
-            for state, count in zip(_STATES, _counts(queue), strict=True):
-                self.add("queue_jobs", count, queue["name"], state)
-            self.add("queue_oldest_ready_timestamp_seconds", queue.get("oldest_ready_ms"), queue["name"])
-            self.add("queue_paused", queue["paused"], queue["name"])
-        if len(queues) > len(shown):
-            for state in _STATES:
-                others = sum(queue[state] for queue in queues) - sum(queue[state] for queue in shown)
-                self.add("queue_jobs", others, OTHERS, state)
+            name, today, counts = queue["name"], queue["today"], _counts(queue)
+            others = [other - count for other, count in zip(others, counts, strict=True)]
+            for state, count in zip(_STATES, counts, strict=True):
+                self.add("queue_jobs", count, name, state)
+            self.add("queue_oldest_ready_timestamp_seconds", queue.get("oldest_ready_ms"), name)
+            self.add("queue_paused", queue["paused"], name)
+            for event in _EVENTS:
+                self.add("jobs", today[event], name, event)
+            for kind in ("wait", "run"):
+                self._read_times(f"job_{kind}_seconds", name, today[kind])
+        for state, count in zip(_STATES, others, strict=True) if len(queues) > len(shown) else ():
+            self.add("queue_jobs", count, OTHERS, state)
 
-    def _read_day(self, queue: str | None, day: Document) -> None:
-        for event in _EVENTS:
-            if queue is None:
-                self.add("namespace_jobs", day[event], event)
-            else:
-                self.add("jobs", day[event], queue, event)
-        for kind in ("wait", "run") if queue is not None else ():
-            # Ends of steps with the count up to each. The engine's own, a fifth apart, go into the first that has room
-            # for all of them.
-            counts = [0.0] * len(_ENDS)
-            for end_ms, count in day[kind]["histogram"]:
-                counts[bisect_left(_ENDS_MS, end_ms)] += count
-            buckets = list(zip(_ENDS, itertools.accumulate(counts), strict=True))
-            total_s = day[kind]["mean"] * day[kind]["count"] / 1000
-            self.families[f"job_{kind}_seconds"].add_metric((queue,), buckets, total_s)
+    def _read_times(self, name: str, queue: str, times: Document) -> None:
+        # Ends of steps with the count up to each. The engine's own, a fifth apart, go into the first that has room for
+        # all of them.
+        counts = [0.0] * len(_ENDS)
+        for end_ms, count in times["histogram"]:
+            counts[bisect_left(_ENDS_MS, end_ms)] += count
+        buckets = list(zip(_ENDS, itertools.accumulate(counts), strict=True))
+        self.families[name].add_metric((queue,), buckets, times["mean"] * times["count"] / 1000)
 
     def _read_workers(self, workers: Iterable[Document], running: Iterable[Document]) -> None:
         here = [worker for worker in workers if worker["state"] != "gone"]
@@ -219,7 +210,8 @@ async def metrics(master: Master, request: Request) -> Reply:
         figures.add("up", 0)
     build = InfoMetricFamily("jq_build", "The version of this master.", {"version": __version__})
     parts = (master.meters.registry, PROCESS_COLLECTOR, PLATFORM_COLLECTOR)
-    families: list[Metric] = [build, *figures.families.values(), *(one for part in parts for one in part.collect())]
+    counted = (family for part in parts for family in part.collect())
+    families: list[Metric] = [build, *figures.families.values(), *counted]
     # By its name alone: with a version it would answer in types that openapi/master.yaml has not.
     openmetrics = "application/openmetrics-text"
     encode, kind = choose_encoder(openmetrics if openmetrics in (request.header("accept") or "") else "")

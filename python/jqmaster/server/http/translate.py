@@ -47,6 +47,7 @@ class Translation:
         self.query = {name: (argument, outer) for name, argument, outer in in_query(queried)}
         self._headers = {argument.name: argument.header for argument in body if argument.header}
         self._body = {argument.name for argument in (*operation.arguments, *route.parameters)} - {route.place}
+        self._behind = operation.behind
         self._may_wait = bool(route.parameters)
 
     async def __call__(self, master: Master, request: Request) -> Reply:
@@ -77,17 +78,12 @@ class Translation:
         for name, value in body.items():
             if name not in self._body:
                 raise unknown_field(name, self._body)
-            given[name] = _PLAIN.get(bytes(value), value)
-            if name in ("timezone", "tz"):
-                given[name] = unpacked(value)
-        for name in given.keys() & set(self.operation.behind):
-            kind = self.operation.argument(name).of.of
-            if given[name] is None:
-                del given[name]
-            elif kind is not None:
-                given[name] = parts(given[name], name, kind.name, tracing.carried(request.headers))
-            elif isinstance(given[name], Raw):
-                given[name] = bytes(given[name])
+            if name not in self._behind:
+                given[name] = unpacked(value) if name in ("timezone", "tz") else _PLAIN.get(bytes(value), value)
+            elif kind := self.operation.argument(name).of.of:
+                given[name] = parts(value, name, kind.name, tracing.carried(request.headers))
+            elif bytes(value) != NIL:
+                given[name] = bytes(value)
         return given
 
 

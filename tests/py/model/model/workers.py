@@ -251,15 +251,15 @@ class Workers(Part):
     def told_of(self, id):
         """What `assign` tells of who gets a job."""
         worker = self.registered.get(id)
-        return [worker.url, worker.secrets, worker.key] if worker else ["", "", ""]
+        return [worker.url, worker.secrets, worker.key, worker.lapsed] if worker else ["", "", "", 0]
 
     def assign(self, reply, master, limit=100, wait=None, request=None, without=()):
         until_ms, answer = self.work.requests.get(("assign", request), (0, []))
-        again = [0, *(pair[4:] for pair in reply[1:])]
+        again = [0, *(pair[5:] for pair in reply[1:])]
         if answer and (self.now < until_ms or self.work.is_repeat(again, answer)):
             jobs = self.work.started_again(answer)
             to = [(job.worker_id, *self.told_of(job.worker_id)) for job in jobs]
-            same([tuple(pair[:4]) for pair in reply[1:]], to, "to")
+            same([tuple(pair[:5]) for pair in reply[1:]], to, "to")
             return self.work.show_again([reply[0], *again[1:]], jobs)
         self.sleepers.gets_up(master, wait)
         self.due_before = self.clock.due_count()
