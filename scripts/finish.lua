@@ -29,9 +29,10 @@ local workers = require "jqlua.workers.workers"
 local MOST_OUTCOMES = 1000
 local wish, token = wishes.of_finish()
 local last = #ARGV
-check.refuse((last % 2 == 0 or last > 2 * MOST_OUTCOMES + 1 or last == 1 and not wish.wanted)
-  and "INVALID outcomes: expected " .. (wish.wanted and 0 or 1) .. " to " .. MOST_OUTCOMES
-  .. " outcomes, each with its blob, got " .. last - 1 .. " arguments")
+if last % 2 == 0 or last > 2 * MOST_OUTCOMES + 1 or last == 1 and not wish.wanted then
+  check.refuse("INVALID outcomes: expected " .. (wish.wanted and 0 or 1) .. " to " .. MOST_OUTCOMES
+    .. " outcomes, each with its blob, got " .. last - 1 .. " arguments")
+end
 local parsed, found, wanted = { nil }, { nil }, { nil, nil, nil, nil }
 local at, count, has_more = 2, 0, false
 while at <= last do
