@@ -14,8 +14,8 @@ function M.check(list, least, most)
   for i, pair in ipairs(list) do
     local is_pair = check.is_list(pair, 2, most or 2)
     if not is_pair or not check.is_id(pair[1]) or not check.is_token(pair[2]) then
-      local path = "jobs[" .. i - 1 .. "]"
-      check.refuse(not is_pair and check.problem(path, most and "[id, token] or [id, token, notes]" or "[id, token]", pair)
+      local path, pair_text = "jobs[" .. i - 1 .. "]", most and "[id, token] or [id, token, notes]" or "[id, token]"
+      check.refuse(not is_pair and check.problem(path, pair_text, pair)
         or not check.is_id(pair[1]) and check.problem(path .. "[0]", check.ID, pair[1])
         or check.problem(path .. "[1]", check.TOKEN, pair[2]))
     end
