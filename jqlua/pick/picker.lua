@@ -1,11 +1,11 @@
 -- Gives out jobs: those of a pick, of the pick of a finish, and of assign, which chooses workers, too.
 --
--- A plan is what such a call has to do: {wish: as of wishes.of_pick, or of it {worker, count, rounds,
--- wait}; worker: who gets the next job; reply: next_ms, and for each job what is in front, if anything, its
--- document and argument are appended; count and bytes of these jobs; request token or nil, started: what it remembers},
--- and, where needed, {queue: the only one that is read, is_quiet: no jobs are wanted, has_slots: its worker is pushed
--- to, remembered: of its request, front(worker): what stands in front of each job, is_cut: a search
--- was cut short, so that there may be a better job than what is given}.
+-- A plan is what such a call has to do: {wish: as of wishes.of_pick, or of it {worker, count, rounds, wait}; worker: who
+-- gets the next job; reply: next_ms, and for each job what is in front, if anything, its document and argument are
+-- appended; count and bytes of these jobs; request token or nil, started: what it remembers}, and, where needed,
+-- {queue: the only one that is read, is_quiet: no jobs are wanted, has_slots: its worker is pushed to, remembered: of
+-- its request, front(worker): what stands in front of each job, is_cut: a search was cut short, so that there may be a
+-- better job than what is given}.
 local attempts = require "jqlua.life.attempts"
 local batch = require "jqlua.base.batch"
 local budget = require "jqlua.job.budget"
@@ -210,8 +210,9 @@ function M.give(plan, source)
     sleepers.awake(wish.worker, wait.on)
   end
   -- What is due goes first. What is buffered must be seen, if it may concern the choice.
-  local is_due, key = state[meta.NEXT_DUE] <= state[meta.NOW_MS], plan.queue and queues.key(plan.queue, states.QUEUED)
-  if is_due or not key or batch.adds[key] or batch.removals[key] then
+  local is_due, queue = state[meta.NEXT_DUE] <= state[meta.NOW_MS], plan.queue
+  local key = queue and queues.key(queue, states.QUEUED)
+  if is_due or not key or batch.adds[key] or batch.removals[key] or batch.adds[queues.key(queue, states.IN_LANE)] then
     transition.commit()
   end
   if is_due then
