@@ -28,10 +28,6 @@ async def test_a_query_that_cannot_be_read_is_refused(api: Api) -> None:
         assert (await api.get(f"/queues?{query}")).status == 400
 
 
-async def test_health(api: Api) -> None:
-    assert (await api.get("/health")).value == {"status": "ok", "form": "functions"}
-
-
 async def test_both_documents_are_served(api: Api) -> None:
     for path, title in (("/openapi.yaml", "title: JQ server"), ("/worker/openapi.yaml", "title: JQ worker")):
         for accept in ("*/*", "application/yaml", "text/html"):
