@@ -78,7 +78,7 @@ def without_password(url: str) -> str:
 
 def without_passwords(text: str) -> str:
     """A message in which URLs may stand, or secrets of ours."""
-    return re.sub(r"\S*(?:://|@)\S*", lambda match: without_password(match[0]), _SECRET.sub(r"\1***", text))
+    return re.sub(r"\S*(?:://|@)(?:\S*[^\s:])?", lambda match: without_password(match[0]), _SECRET.sub(r"\1***", text))
 
 
 def _hidden(url: str) -> str:
