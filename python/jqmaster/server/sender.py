@@ -140,7 +140,7 @@ class Sender:
         """What comes of it without sending, as its receiver is left alone; None: it is sent, which is noted."""
         if self.breakers.take(push.receiver):
             return None
-        return Answer("held", f"the {self.what} {push.receiver} failed often; it is tried with one job")
+        return Answer("unreachable", f"the {self.what} {push.receiver} failed; it is tried with one job")
 
     async def judge(self, push: Push, response: aiohttp.ClientResponse) -> Answer:
         """What an answer means."""
