@@ -112,14 +112,15 @@ class Dispatch(Sender):
 
     async def send(self, push: Push) -> Answer:
         """As `Sender.send`. A worker at which more attempts have lapsed may hang, and would cost each job one: so it
-        has to answer something first."""
+        has to answer something first, or close the connection."""
         if push.lapsed > self._lapsed.get(push.worker, 0):
             try:
                 async with self.request("HEAD", push, min(CONNECT_TIMEOUT_S, push.within_s / 2)):
                     pass
             except Exception as error:
-                push.is_sent = False  # nothing of the job
-                return self.failed(push, error)
+                if isinstance(error, TimeoutError) or not push.is_sent:
+                    push.is_sent = False  # nothing of the job
+                    return self.failed(push, error)
             if len(self._lapsed) >= MOST_LAPSED:
                 self._lapsed.clear()
             self._lapsed[push.worker] = push.lapsed
