@@ -30,8 +30,8 @@ local workers = require "jqlua.workers.workers"
 local MOST_OUTCOMES = 1000
 local wish, token = wishes.of_finish()
 local last = #ARGV
-check.refuse((last % 2 == 0 or last > 2 * MOST_OUTCOMES + 1 or last == 1 and not wish.entries)
-  and "INVALID outcomes: expected " .. (wish.entries and 0 or 1) .. " to " .. MOST_OUTCOMES
+check.refuse((last % 2 == 0 or last > 2 * MOST_OUTCOMES + 1 or last == 1 and not wish.wanted)
+  and "INVALID outcomes: expected " .. (wish.wanted and 0 or 1) .. " to " .. MOST_OUTCOMES
   .. " outcomes, each with its blob, got " .. last - 1 .. " arguments")
 local parsed, wanted = { nil }, { nil, nil, nil, nil }
 local at, count, has_more = 2, 0, false
@@ -46,7 +46,7 @@ while at <= last do
   end
   has_more = has_more or outcome.enqueue or outcome.resume
 end
-if wish.entries then
+if wish.wanted then
   picker.keys(wish, token, wanted)
 elseif wish.is_registered then
   wanted[count + 1] = keys.WORKER .. wish.worker
@@ -54,7 +54,7 @@ end
 local raws = meta.open(unpack(wanted))
 local answers = { nil, nil, nil, nil }
 local plan, is_known
-if wish.entries then
+if wish.wanted then
   plan = picker.prepare(wish, token, raws, count + 2, answers)
 elseif wish.is_registered then -- read before the outcomes, which may change the record
   is_known = workers.decode(wish.worker, raws[count + 2])

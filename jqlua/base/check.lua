@@ -126,6 +126,8 @@ function M.show(value)
   if kind == "string" then
     local shown = value:sub(1, 40):gsub("[^\32-\126]", "?")
     return '"' .. shown .. '"' .. (#value > 40 and " (" .. #value .. " bytes)" or "")
+  elseif kind == "number" and math.abs(value) >= 2 ^ 53 then
+    return string.format("about %.6g", value) -- not the integer that came, but one beside it
   elseif kind == "number" then
     local short = string.format("%.15g", value)
     return tonumber(short) == value and short or string.format("%.17g", value)
@@ -243,7 +245,7 @@ M.ID = "a job id of 14 or 16 hexadecimal digits"
 
 ---@return boolean
 function M.is_token(value)
-  return type(value) == "string" and #value <= 23 and string.find(value, "^[1-9]%d*%-[0-9a-f]*$") ~= nil
+  return type(value) == "string" and #value <= 23 and string.find(value, "^[1-9]%d*%-%x*$") ~= nil
 end
 M.TOKEN = "the token that came with the job, <attempt>-<digits>"
 

@@ -15,6 +15,7 @@ M.IS_TIMED = 22
 M.IS_LINKED = 23 -- by a unique key or by dependencies
 M.GIVEN_PRIORITY = 24
 M.RECORD = 25 -- its encoded record if it waits in its queue's plain set, once made, or false
+M.IF_EXISTS = 26
 
 local MOST_HEADERS = 16
 local MOST_HEADER_BYTES = 1024 -- names and values of a job, together
@@ -78,10 +79,10 @@ end
 --- Checks fields that depend on one another.
 ---@return string? problem
 local function check_options(spec, prefix, i)
-  for _, field in ipairs({ "unique_for", "unique_within", "if_exists" }) do
-    if spec[field] ~= nil and spec.unique == nil then
-      return "INVALID " .. prefix .. field .. ": only valid with unique"
-    end
+  local missing = not spec.unique and (spec.unique_for and "unique_for" or spec.unique_within and "unique_within"
+    or spec.if_exists and "if_exists")
+  if missing then
+    return "INVALID " .. prefix .. missing .. ": only valid with unique"
   end
   if spec.depends then
     M.check_depends(spec.depends, prefix, i)
@@ -143,7 +144,7 @@ end
 local function options_of(spec)
   local options = {}
   for name, value in pairs(spec) do
-    if not M.FIELDS[name] and value ~= false and (name ~= "headers" or next(value)) then
+    if not M.FIELDS[name] and name ~= "if_exists" and value ~= false and (name ~= "headers" or next(value)) then
       options[name] = value
     end
   end
@@ -163,7 +164,7 @@ function M.new(spec, has_options)
     spec.queue or spec.name, spec.priority or 0, spec.max_retry or 10,
     spec.timeout and ceil(spec.timeout * 1000) or 30000, has_options and options_of(spec) or "", "",
     delay_ms, run_at_ms, expires_in_ms, delay_ms or run_at_ms or expires_in_ms,
-    (spec.unique or spec.depends) and true or false, spec.priority or false, false,
+    (spec.unique or spec.depends) and true or false, spec.priority or false, false, spec.if_exists or "keep",
   }
 end
 

@@ -173,7 +173,7 @@ local function create(schedule, at_ms, is_beside)
   local options = jobs.copy_options(new)
   options.schedule, options.schedule_ms = schedule.s.id, at_ms
   jobs.set_options(new, options)
-  local id, created = creation.create(new, schedule.a)
+  local id, created = unpack(creation.create_all({ new }, { schedule.a }, 1, {}))
   if created == 1 then
     note_made(schedule, id, not is_beside and at_ms or nil)
   end

@@ -25,14 +25,13 @@ from jqmaster.client.task import (
     Middleware,
     ScheduleOptions,
     Task,
-    When,
     calls_of,
 )
 from jqmaster.connection import url as redis_url
 from jqmaster.engine import options, zones
 from jqmaster.engine.calling import contract_of, given
 from jqmaster.engine.engine import Operations
-from jqmaster.engine.options import JobOptions, Limits, Where, known
+from jqmaster.engine.options import JobOptions, Limits, When, Where, known
 from jqmaster.engine.replies import Document, Page
 from jqmaster.engine.scripts import Form
 from jqmaster.worker.notes import current_job

@@ -9,13 +9,13 @@ from __future__ import annotations
 import functools
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal, TypeAlias
 
 import redis.exceptions
 from redis.asyncio import Redis
 
-from jqmaster.bundle.build import Script, builtin, library_of
+from jqmaster.bundle.build import Bundle, builtin
 from jqmaster.connection import plainly
 from jqmaster.connection.connect import connect
 from jqmaster.connection.endpoint import PASSES_S, endpoint_of, is_passing, refusal
@@ -66,7 +66,7 @@ class Engine(Operations):
         redis: Redis,
         namespace: str = "{jq}",
         *,
-        scripts: Mapping[str, Script] | None = None,
+        scripts: Bundle | None = None,
         timeout_s: float | None = None,
         form: Form = "auto",
         recreate: bool = False,
@@ -92,7 +92,7 @@ class Engine(Operations):
         if form not in FORMS:
             raise ValueError(f"form: expected one of {', '.join(FORMS)}, got {form!r}")
         self.form = form
-        self._library = None if form == "scripts" else library_of(self.scripts)
+        self._library = None if form == "scripts" else self.scripts.library
         if form == "functions" and self._library is None:
             raise ValueError("form: these scripts have no library of functions")
         self._functions = (

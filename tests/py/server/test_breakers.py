@@ -12,7 +12,6 @@ import socket
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -82,40 +81,30 @@ async def test_a_server_without_files_to_open_takes_no_worker_for_ill(engine: En
         assert not dispatch.meters.breakers and came_to(dispatch, *REFUSED) == 0
 
 
-PROGRAM = """
-from jqmaster import JQ
-jq = JQ(%r, namespace=%r)
-
-@jq.job(name="mail")
-def mail(argument: None) -> None: ...
-"""
-
-
 @asynccontextmanager
-async def hanging(engine: Engine, how: str, redis_url: str, folder: Path) -> AsyncIterator[None]:
+async def hanging(engine: Engine, redis_url: str, how: str) -> AsyncIterator[None]:
     """A registered worker that takes connections, and answers nothing."""
     with contextlib.ExitStack() as stack:
         if how == "accepts":
             port = stack.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1]
             await engine.register("hangs", "mail", url=f"http://127.0.0.1:{port}", max_jobs=100)
         else:
-            (folder / "program.py").write_text(PROGRAM % (redis_url, engine.namespace))
-            options = "--push", "--concurrency", "100"
-            process = Process("jqmaster.cli", "work", "program:jq", *options, ready=" listens on ", folder=folder)
+            where = "--redis", redis_url, "--namespace", engine.namespace, "--queues", "mail", "--concurrency", "100"
+            process = Process("jqmaster.cli", "work", "raising_jobs:jobs", "--push", *where, ready=" listens on ")
             stack.enter_context(process).signal(signal.SIGSTOP)
         yield
 
 
 @pytest.mark.parametrize("how", ["accepts", "stopped"])
 async def test_a_worker_that_hangs_costs_one_attempt(
-    engine: Engine, redis_url: str, how: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    engine: Engine, redis_url: str, how: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """However many servers push, and though it seems to have most room."""
 
     async def answer(job: dict[str, Any]) -> web.Response:
         return await (ACCEPTED if job["name"] == "long" else answers(200, {"type": "success"}))(job)
 
-    async with hanging(engine, how, redis_url, tmp_path), dispatching(engine), dispatching(engine):
+    async with hanging(engine, redis_url, how), dispatching(engine), dispatching(engine):
         first = await enqueue(engine, timeout=0.5, max_retry=1, retry_base=0)
         await until(engine, first, "running")
         async with worker(engine, answer, queues=["long", "mail"], max_jobs=2) as able:
@@ -135,7 +124,7 @@ async def test_a_worker_that_hangs_costs_one_attempt(
 async def failed(of: Breakers, times: int) -> None:
     for _ in range(times):
         assert of.take("w")
-        of.done("w", "boom")
+        of.done("w", "failing")
 
 
 async def test_pauses_grow_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,20 +150,20 @@ async def test_a_trial_is_one_job_and_what_was_under_way_before_decides_nothing(
     for _ in range(20):
         of.take("w")
     for _ in range(20):
-        of.done("w", "boom")
+        of.done("w", "failing")
     assert 0 < of.without()["w"] <= 1  # not twenty times as long
     assert of.take("w") and not of.take("w")
-    of.done("w", None)  # a stop has ended it
+    of.done("w", "unknown")  # a stop has ended it
     assert meters.breakers == {"w"}
     assert of.take("w")
-    of.done("w", "")
+    of.done("w", "well")
     assert not of.without() and of._known == {}
 
 
 async def test_one_that_does_not_answer_in_time_is_left_alone_at_once() -> None:
     of = Breakers(100, Meters())
-    assert of.take("w")
-    of.done("w", "no answer", is_hung=True)
+    of.take("w")
+    of.done("w", "hung")
     assert 0 < of.without()["w"] <= 1
 
 

@@ -6,10 +6,10 @@ import struct
 from typing import Any
 
 import msgpack
+from vocabulary import PLAIN
 
 from driving.driver import START_MS
 from jqmaster.manifest.contract import Argument
-from jqmaster.manifest.types import PLAIN
 
 NAN, INFINITE = float("nan"), float("inf")
 BLOB = b"\xc0"
