@@ -226,7 +226,7 @@ async def test_a_redis_that_hangs_makes_no_master_look_dead(lonely: Any) -> None
     await api.enqueue()
     os.kill(server.process.pid, signal.SIGSTOP)
     try:
-        async with asyncio.timeout(25):  # far less than the 30 s that calls wait for Redis
+        async with asyncio.timeout(25):  # less than the 30 s that its calls wait for Redis
             assert (await api.get("/alive")).value == {"status": "ok"}
             probes = await asyncio.gather(*(api.get("/health") for _ in range(3)))
         assert [(one.status, one.error["code"]) for one in probes] == [(503, "UNAVAILABLE")] * 3
