@@ -10,7 +10,7 @@ from jqmaster.cluster.names import number_of, partitions
 from jqmaster.cluster.routes import Routes, unpacked
 from jqmaster.connection import plainly
 from jqmaster.engine.calling import Argument, pack
-from jqmaster.engine.engine import Engine, Observe, connect
+from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import NotFound, Unavailable, Vanished
 
@@ -65,20 +65,11 @@ class Partitions(Engine):
     def __init__(self, url: str, namespace: str, **how: Any) -> None:
         """`how`: of `Engine`. Raises ValueError for a name that cannot be."""
         self.namespaces = partitions(namespace)
-        self.engines = [Partition(connect(url), name, **how) for name in self.namespaces]
-        self.routes = Routes(self.engines)
-        self.picking = Waiting(*self.engines)
-        super().__init__(self.engines[0].redis, self.namespaces[0], **how)
-
-    @property
-    def observe(self) -> Observe | None:
-        """Of the calls to each partition."""
-        return self.engines[0].observe
-
-    @observe.setter
-    def observe(self, observe: Observe | None) -> None:
-        for engine in self.engines:
-            engine.observe = observe
+        engines = [Partition(connect(url), name, **how) for name in self.namespaces]
+        super().__init__(engines[0].redis, self.namespaces[0], **how)
+        self.engines = engines
+        self.routes = Routes(engines)
+        self.picking = Waiting(*engines)
 
     def number_of(self, what: object) -> int:
         """The partition of a job's id, or the one where a name is noted."""

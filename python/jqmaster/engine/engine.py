@@ -89,6 +89,7 @@ class Engine(Operations):
         self.namespace = check_namespace(namespace)
         self.scripts = builtin() if scripts is None else scripts
         self.observe: Observe | None = None
+        self.engines: Sequence[Engine] = [self]  # of a cluster those of its partitions
         if form not in FORMS:
             raise ValueError(f"form: expected one of {', '.join(FORMS)}, got {form!r}")
         self.form = form
