@@ -86,11 +86,9 @@ class Partitions(Engine):
         """The answer of one partition."""
         return await self.engines[number].raw(call.operation, *call.arguments)
 
-    async def everywhere(
-        self, call: Call, *, lacking: bool = False, but: int | None = None, changes: bool = False
-    ) -> list[Any]:
-        """The answers of all partitions. `lacking`: those that have no such thing are left out, as long as not all say
-        so. `changes`: the others are asked after the first one, so that what it refuses changes nothing anywhere."""
+    async def everywhere(self, call: Call, *, changes: bool = False, but: int | None = None) -> list[Any]:
+        """The answers of all partitions. `changes`: the others are asked after the first one, so that what it refuses
+        changes nothing anywhere; those that have no such thing are left out, as long as not all say so."""
         absent: list[NotFound] = []
 
         async def ask(number: int) -> Any:
@@ -103,6 +101,6 @@ class Partitions(Engine):
         numbers = [number for number in range(len(self.engines)) if number != but]
         answers = [await ask(number) for number in numbers[:changes]]
         answers += await all_of(map(ask, numbers[len(answers) :]))
-        if absent and (not lacking or len(absent) == len(self.engines)):
+        if absent and (not changes or len(absent) == len(self.engines)):
             raise absent[0]
         return [answer for some in answers for answer in some]
