@@ -115,11 +115,8 @@ async def _enqueue(cluster: Partitions, call: Call) -> Any:
     return [part for answer in await scattered("jobs", parts, ask) for part in answer]
 
 
-async def _pick(cluster: Partitions, call: Call) -> Any:
-    return await _picked(cluster, {name: value for name, value in call.spec.items() if name != "wait"})
-
-
 async def _picked(cluster: Partitions, spec: Mapping[str, Any]) -> Any:
+    spec = {name: value for name, value in spec.items() if name != "wait"}
     if not plainly.is_plain():
         return await cluster.picking.pick(spec, 0)
     reply: Any = [-1]
@@ -196,10 +193,6 @@ async def _schedule(cluster: Partitions, call: Call) -> Any:
 # -- all of them -------------------------------------------------------------------------------------------------------
 
 
-async def _first(cluster: Partitions, call: Call) -> Any:
-    return await cluster.at(0, call)
-
-
 async def _all(cluster: Partitions, call: Call) -> Any:
     """The same in each."""
     if call.operation == "queue" and call.spec.get("known"):  # in one partition perhaps: then it is changed in all
@@ -253,10 +246,11 @@ async def _none(cluster: Partitions, call: Call) -> Any:
 
 
 WAYS: Mapping[str, Callable[[Partitions, Call], Awaitable[Any]]] = {
-    "first": _first, "all": _all, "none": _none, "job": _job, "jobs": _jobs, "name": listings.by_name,
-    "order": listings.interleaved, "turn": listings.in_turn, "heartbeat": _heartbeat,
-    "pick": _pick, "enqueue": _enqueue, "finish": _finish, "register": _register, "schedule": _schedule,
-    "constrain": _constrain, "tick": _tick, "stats": _stats, "found": _found,
+    "first": lambda cluster, call: cluster.at(0, call),
+    "pick": lambda cluster, call: _picked(cluster, call.spec),
+    "all": _all, "none": _none, "job": _job, "jobs": _jobs, "name": listings.by_name, "order": listings.interleaved,
+    "turn": listings.in_turn, "heartbeat": _heartbeat, "enqueue": _enqueue, "finish": _finish, "register": _register,
+    "schedule": _schedule, "constrain": _constrain, "tick": _tick, "stats": _stats, "found": _found,
 }  # fmt: skip
 
 # What is set alike in all partitions, beside the settings: listings, what names a thing, and which fields are set.
