@@ -126,6 +126,8 @@ function M.show(value)
   if kind == "string" then
     local shown = value:sub(1, 40):gsub("[^\32-\126]", "?")
     return '"' .. shown .. '"' .. (#value > 40 and " (" .. #value .. " bytes)" or "")
+  elseif kind == "number" and math.abs(value) >= 2 ^ 53 then
+    return string.format("about %.6g", value) -- not the integer that came, but one beside it
   elseif kind == "number" then
     local short = string.format("%.15g", value)
     return tonumber(short) == value and short or string.format("%.17g", value)

@@ -2,10 +2,10 @@
 -- statistics.buckets), so that the common call pays for one command. The last item of new jobs stands behind the last
 -- id (module base.serial), which their calls read and write anyway, until a job comes that it cannot count.
 --
--- An item is four values: kind, the ms that a job waited for its first start, and that an attempt ran that is done, each
--- or NONE, and how often that was. The head in front of items says what they are of: kind 0, the minute since 1970,
--- queue, 0 byte and name (empty if it is the queue's), and 0. All are made with struct, and are MessagePack: of the ways
--- to write and to read them, these are the cheapest.
+-- An item is four values: kind, the ms that a job waited for its first start, and that an attempt ran that is done,
+-- each or NONE, and how often that was. The head in front of items says what they are of: kind 0, the minute since
+-- 1970, queue, 0 byte and name (empty if it is the queue's), and 0. All are made with struct, and are MessagePack: of
+-- the ways to write and to read them, these are the cheapest.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local jobs = require "jqlua.job.jobs"

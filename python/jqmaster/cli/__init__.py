@@ -1,6 +1,6 @@
 """The command line, `jqmaster COMMAND`: its help tells all of it, docs/cli.md what one does with it.
 
-Its frame is cyclopts, its tables are rich's. Commands speak to a master or straight to Redis by the same calls
+Its frame is cyclopts, its tables are rich's. Commands speak to a server or straight to Redis by the same calls
 (`reach.connect`). What makes a start slow is imported when it is used.
 """
 

@@ -1,4 +1,4 @@
-"""The client of all commands: `JQ`, on a master or straight on Redis."""
+"""The client of all commands: `JQ`, on a server or straight on Redis."""
 
 from __future__ import annotations
 

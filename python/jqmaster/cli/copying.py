@@ -16,7 +16,7 @@ from jqmaster.cli.status import Refused, Replies
 def export(file: Annotated[str, option("- for stdout")], /) -> Replies:
     """Export a namespace into a file.
 
-    Stop masters and workers meanwhile: of what is written while it goes on, the copy may have one half.
+    Stop servers and workers meanwhile: of what is written while it goes on, the copy may have one half.
     """
     from jqmaster.engine import copying
 

@@ -40,9 +40,14 @@ def _settings(text: str) -> Any:
     return {name: value if name == "route" else _json(value, name) for name, _, value in pairs}
 
 
-def _by(text: str) -> Any:
-    """A path, or JSON: several."""
-    return _json(text) if text.startswith(("[", '"')) else text
+def _any(text: str) -> Any:
+    """JSON, or text as it is."""
+    try:
+        return _json(text)
+    except Refused:
+        if text.startswith(("[", "{", '"')):
+            raise
+        return text
 
 
 def _fair(text: str) -> Any:
@@ -71,7 +76,8 @@ _TYPES: dict[str, Any] = {
     "Rate": Annotated[object, kind(_rate, "N/TIME|JSON")],
     "OwnSettings": _SETTINGS,
     "ConfigChange": _SETTINGS,
-    "By": Annotated[object, kind(_by, "PATH|JSON")],
+    "By": Annotated[object, kind(_any, "PATH|JSON")],
+    "any": Annotated[object, kind(_any, "TEXT|JSON")],
     "Fair": Annotated[object, kind(_fair, "PATH|JSON")],
     "ScheduledJob": Annotated[object, kind(_job, "NAME|JSON")],
 }

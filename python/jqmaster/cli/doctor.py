@@ -23,7 +23,7 @@ _MARKS = {"problem": ("✗", "red"), "warning": ("!", "yellow"), "note": ("·", 
 def doctor(*, quiet: Annotated[bool, option("only problems and warnings")] = False) -> Coded:
     """Look for problems and say what to do.
 
-    Exit code 1 if there is a problem or a warning. By way of a master Redis itself is not looked at: give --redis for
+    Exit code 1 if there is a problem or a warning. By way of a server Redis itself is not looked at: give --redis for
     that. Nothing is changed.
     """
     findings = connect().ask(_look)

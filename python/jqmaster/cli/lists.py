@@ -58,7 +58,7 @@ _TABLES = {
     ),
     "keys": (
         "KEY=id|NAME~=name|ROLES~=roles|QUEUES~=queues|RATE/S>=rate|CREATED=created_ms|USED=used_ms|EXPIRES=expires_ms",
-        "there are no keys; masters that only their own host can reach ask for none",
+        "there are no keys; servers that only their own host can reach ask for none",
     ),
 }  # fmt: skip
 
@@ -240,7 +240,7 @@ def config() -> Replies:
 def keys_() -> Replies:
     """List keys of the HTTP API.
 
-    Masters ask for keys once there is one, or when others than their own host can reach them. The first is made
+    Servers ask for keys once there is one, or when others than their own host can reach them. The first is made
     straight on Redis: jqmaster keys create ann --role admin --redis URL. Take one away: jqmaster call revoke ID
     """
     return _listed("keys")

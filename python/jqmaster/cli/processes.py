@@ -57,7 +57,7 @@ class Serve:
 
 @serve.default
 def _serve(*, given: Serve | None = None) -> int:
-    """Run a JQ master.
+    """Run a JQ server.
 
     Without --redis it starts its own Redis, with data in --data-dir.
     """

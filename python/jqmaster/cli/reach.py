@@ -55,8 +55,8 @@ class Destination:
         return next((url for url in urls if url and (url == self.redis or redis_url.is_redis(url))), None)
 
     def chosen(self, *, into: bool = False) -> str | None:
-        """The URL that is meant; of masters several, with commas. `into`: `--namespace` is where records go, and may
-        be said of a master as well. Raises Refused, ValueError."""
+        """The URL that is meant; of servers several, with commas. `into`: `--namespace` is where records go, and may
+        be said of a server as well. Raises Refused, ValueError."""
         if self.url and self.redis:
             raise Refused("give --url or --redis, not both", "INVALID")
         url = self.url or (None if self.redis else os.environ.get("JQ_URL"))

@@ -19,12 +19,12 @@ from jqmaster.connection.url import without_passwords
 from jqmaster.errors import JQError, Unauthorized
 
 _EPILOGUE = f"""\
-Where to ask: what the command line says, else JQ_URL, else JQ_REDIS, else the master at {LOCAL}.
+Where to ask: what the command line says, else JQ_URL, else JQ_REDIS, else the server at {LOCAL}.
 
 Each option has a variable: --role of `keys create` is JQ_KEYS_CREATE_ROLE. NO_COLOR turns colours off.
 
 Exit codes: 0 all well; 1 refused, failed, or something is wrong; 2 wrong usage or value; 3 no such job, queue, …; \
-4 the master or Redis cannot be used; 5 the time is up; 6 the job's result is gone; 130 interrupted; 141 the reader of \
+4 the server or Redis cannot be used; 5 the time is up; 6 the job's result is gone; 130 interrupted; 141 the reader of \
 the output has gone."""
 
 # In the order of the help: modules, and the commands that each has.

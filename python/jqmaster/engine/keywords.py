@@ -67,7 +67,7 @@ class JobOptions(TypedDict, total=False):
     """Go with it to its worker: what is about the call and not its argument, such as `traceparent`.
     `current_job.get().headers` there."""
     notify: str | None
-    """Where a master tells of its end. See docs/webhooks."""
+    """Where a server tells of its end. See docs/webhooks."""
 
 
 class Changes(TypedDict, total=False):

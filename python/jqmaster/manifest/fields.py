@@ -185,7 +185,7 @@ FIELDS = (
     ),
     Field(
         name="notify", type="url", most=2000,
-        meaning="where a master tells of its end", protocol="See [webhooks](webhooks.md)",
+        meaning="where a server tells of its end", protocol="See [webhooks](webhooks.md)",
         python="See [webhooks](webhooks.md)",
     ),
 )  # fmt: skip

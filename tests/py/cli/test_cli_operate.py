@@ -67,6 +67,9 @@ def test_limits_show_how_much_is_in_use(cli_: Cli) -> None:
     assert rows[2].split()[:2] == ["total", "1"]
     cli_.ok("enqueue", "mail", '{"to": 4711}')
     assert "by" in cli_.run("call", "hold", "c", "5m").err
+    cli_.ok("call", "hold", "c", "1h", "--by", "acme")
+    assert re.search(r"acme +in 60 min", cli_.ok("limits", "c").out)
+    cli_.ok("call", "hold", "c", "0", "--by", "acme")
     assert re.search("until .*, in 2 h", cli_.ok("call", "hold", "c", "2h", "--by", "4711").out)
     assert re.search(r"4711 +in 2 h", cli_.ok("limits", "c").out)
     assert cli_.ok("limits").out.splitlines()[1].split()[7] == "1"

@@ -19,7 +19,7 @@ PACKAGE = ROOT / "python/jqmaster"
 # ones, also for type checkers alone and within functions. The package's `__init__` may know all. With each room the
 # lines that it may have.
 FLOORS: dict[str, dict[str, int]] = {
-    "for people": {"__main__": 20, "cli": 2390, "testing": 140},
+    "for people": {"__main__": 20, "cli": 2400, "testing": 140},
     "for programs": {"client": 2140, "worker": 1860},
     "the server": {"server": 3600},
     "the engine's hand": {
@@ -28,7 +28,7 @@ FLOORS: dict[str, dict[str, int]] = {
         "connection": 1290,
         "bundle": 530,
         "manifest": 740,
-        "errors": 200,
+        "errors": 170,
     },
 }
 ROOMS = {room: most for floor in FLOORS.values() for room, most in floor.items()}

@@ -67,7 +67,7 @@ def test_jobs_are_discarded_once_the_name_was_typed(ui: Ui) -> None:
     expect(ui.dialog.locator(".field .problem").last).to_contain_text("not its name")
     ui.dialog.get_by_label("To confirm").fill("purged")
     ui.dialog.get_by_role("button", name="Discard").click()
-    ui.told("Masters discard them now")
+    ui.told("Servers discard them now")
     expect(ui.page.locator(".tile").nth(1)).to_contain_text("0", timeout=30_000)
     expect(ui.page.get_by_text("No job is ready to start.")).to_be_visible(timeout=30_000)
     assert ui.server.queue("purged")["queued"] == 0

@@ -74,19 +74,19 @@ def test_nobody_answers(browser: Browser, site: tuple[RedisServer, MasterProcess
     master.signal(signal.SIGSTOP)
     try:
         # Silence is found out, too; a page that never came says what it waits for.
-        says(open_pages, "The master does not answer")
+        says(open_pages, "The server does not answer")
         open_pages[-1].page.get_by_role("link", name="Workers").click()
-        expect(open_pages[-1].page.locator("main")).to_contain_text("waiting for the master to answer")
+        expect(open_pages[-1].page.locator("main")).to_contain_text("waiting for the server to answer")
     finally:
         master.signal(signal.SIGCONT)
     recovers(open_pages)
     redis.process.kill()
     says(open_pages, "Redis")
     master.kill()
-    says(open_pages, "The master cannot be reached")
+    says(open_pages, "The server cannot be reached")
     for ui, name in zip(open_pages, ("Queues", "Jobs", "Failures", "Limits", "Schedules"), strict=False):
         ui.page.get_by_role("link", name=name, exact=True).first.click()
-        expect(ui.page.locator("main")).to_contain_text("The master cannot be reached")
+        expect(ui.page.locator("main")).to_contain_text("The server cannot be reached")
 
 
 def test_an_answer_that_took_long_is_as_old_as_its_question(

@@ -203,7 +203,7 @@ def test_a_master_out_of_reach_is_told_in_the_dialog(page: Page, site: Server) -
     expect(send).to_be_enabled()
     page.context.set_offline(True)
     send.click()
-    expect(dialog(page).get_by_role("alert")).to_have_text("The master cannot be reached.")
+    expect(dialog(page).get_by_role("alert")).to_have_text("The server cannot be reached.")
     page.context.set_offline(False)
     dialog(page).get_by_role("button", name="Close").click()
     assert site.job(job)["status"] == "queued"

@@ -43,7 +43,7 @@ def test_a_hostile_name_is_text(ui: Ui, path: str) -> None:
 def test_what_is_not_there_is_said(ui: Ui) -> None:
     ui.refusals = 1
     ui.go("/queue/nowhere", "Not found")
-    expect(ui.page.locator("main p").first).to_have_text("no such queue: nowhere")
+    expect(ui.page.locator("main p").first).to_have_text("No such queue: nowhere")
     ui.go("/nowhere", "No such page")
 
 

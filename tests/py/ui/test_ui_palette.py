@@ -72,7 +72,7 @@ def test_anything_is_found_and_opened_by_keyboard(page: Page, site: Server) -> N
     # A master that is away is told there, too.
     page.context.set_offline(True)
     page.keyboard.type("!")
-    expect(dialog(page)).to_contain_text("The master cannot be reached.")
+    expect(dialog(page)).to_contain_text("The server cannot be reached.")
     page.context.set_offline(False)
 
 

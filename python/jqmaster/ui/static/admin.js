@@ -29,7 +29,7 @@ async function revoke(key) {
   const isSure = await confirm({
     title: `Revoke ${key.name}?`,
     action: 'Revoke',
-    body: 'Every master refuses it within a second. This cannot be undone.',
+    body: 'Every server refuses it within a second. This cannot be undone.',
   });
   return isSure && act(() => api.delete(path`/key/${key.id}`), `${key.name} is revoked.`);
 }
@@ -54,7 +54,7 @@ export function Keys() {
   const { reload } = state;
   const make = html`<${Button} class="primary" onClick=${async () => (await create()) && reload()}>New key…<//>`;
   const empty = html`<${Empty} command="jqmaster keys create ann --role admin --redis URL">
-    There are no keys: everybody who reaches this master may do everything. The first is made straight on Redis:<//>`;
+    There are no keys: everybody who reaches this server may do everything. The first is made straight on Redis:<//>`;
   return html`<${Head} title="Keys" actions=${make} />
     <${Loaded} of=${state}>${({
       keys,
@@ -98,6 +98,7 @@ const ENTRIES = [
   { title: 'On', kind: 'wide', cell: (entry) => html`<${Target} entry=${entry} />` },
   {
     title: 'How',
+    kind: 'wide',
     cell: ({ change }) =>
       change ? html`<span class="anywhere" title=${stringify(change)}>${cut(changes(change), 160)}</span>` : none(),
   },

@@ -3,9 +3,10 @@ import { api, path, toJob, withQuery } from './api.js';
 import { count } from './format.js';
 import { act } from './forms.js';
 import { Ago, Badge, Button, takeJobs, toLimit, toQueue } from './parts.js';
-import { html, Link, useData } from './view.js';
+import { html, useData, Way } from './view.js';
 
-const SHOWN = 3;
+const SHOWN = 4;
+const ALIKE = 3; // of a kind: more are folded into one line
 const LISTED = 50;
 
 /** The page where it is looked into. */
@@ -43,11 +44,11 @@ function Help({ alert, reload }) {
             onClick=${async () => (await help(alert)) !== undefined && reload?.()}>${word}<//>`
         : null
     }
-    ${to && !location.pathname.endsWith(to) ? html`<${Link} to=${to} aria-label=${`Show: ${alert.text}`}>Show<//>` : null}</span>`;
+    ${to && !location.pathname.endsWith(to) ? html`<${Way} to=${to} aria-label=${`Show: ${alert.text}`}>Show<//>` : null}</span>`;
 }
 
 const Since = ({ alert }) =>
-  alert.since_ms ? html`<span class="muted"> began <${Ago} ms=${alert.since_ms} /></span>` : null;
+  alert.since_ms ? html`<span class="muted nowrap"> began <${Ago} ms=${alert.since_ms} /></span>` : null;
 
 /** One, with more of its kind folded below it. */
 const Alert = ({ alert, more = [], reload }) => html`<div class=${`alert is-${alert.level}`}>
@@ -63,11 +64,12 @@ const Alert = ({ alert, more = [], reload }) => html`<div class=${`alert is-${al
     ${more.length > LISTED ? html`<div>All of them: <code>jqmaster doctor</code></div>` : null}</details>
   <${Help} alert=${alert} reload=${reload} /></div>`;
 
-/** Many of a kind are one line; three lines are seen at once. */
+/** Many of a kind are one line; a few lines are seen at once. */
 export function Alerts({ found, reload }) {
-  const lines = Object.values(Object.groupBy(found, ({ level, kind }) => `${level} ${kind}`)).map(
-    ([alert, ...more]) => html`<${Alert} key=${alert.text} alert=${alert} more=${more} reload=${reload} />`,
-  );
+  const kinds = Object.values(Object.groupBy(found, ({ level, kind }) => `${level} ${kind}`));
+  const lines = kinds
+    .flatMap((alike) => (alike.length > ALIKE ? [alike] : alike.map((alert) => [alert])))
+    .map(([alert, ...more]) => html`<${Alert} key=${alert.text} alert=${alert} more=${more} reload=${reload} />`);
   const rest = lines.slice(SHOWN);
   if (!found.length) return null;
   return html`<section class="panel" aria-label="Alerts">

@@ -5,7 +5,7 @@ import { clock, setServerNow } from './format.js';
 // What a proxy has in front of all paths: '' or '/jq'. This file is served as /ui/<digest>/api.js.
 export const ROOT = import.meta.url.startsWith('http') ? new URL('../..', import.meta.url).pathname.slice(0, -1) : '';
 
-const OFFLINE = 'The master cannot be reached.';
+const OFFLINE = 'The server cannot be reached.';
 // What the frame asks for is no figure of a page.
 const FRAME = new Set(['/session', '/health']);
 
@@ -112,7 +112,7 @@ async function call(method, target, { query, body, signal, read = parse } = {}) 
     if (answer.ok) throw new ApiError(answer.status, 'INTERNAL', 'The answer cannot be read.');
   }
   const error = value?.error || {};
-  const message = error.message || `The master answered ${answer.status}.`;
+  const message = error.message || `The server answered ${answer.status}.`;
   if ([502, 503, 504].includes(answer.status)) missed(message);
   else if (method === 'GET' && answer.status < 500 && !FRAME.has(target)) answered(askedAt);
   else answered();
@@ -163,7 +163,7 @@ export const setWho = (known) => {
   who = known;
 };
 
-/** Whether one of these roles is theirs; until the master has said which are, nothing is left out: may('operator'). */
+/** Whether one of these roles is theirs; until the server has said which are, nothing is left out: may('operator'). */
 export const may = (...wanted) => who === null || wanted.some((role) => who.roles.includes(role));
 
 /** The names and patterns of the queues that the key is bound to; null of any other. */
@@ -173,7 +173,7 @@ export const boundTo = () => who?.queues ?? null;
 
 const PATIENCE_MS = 2000;
 const QUIET_MS = 5000; // so long nobody has to say anything before they are asked
-const ANSWER_MS = 8000; // longer than a master gives its Redis
+const ANSWER_MS = 8000; // longer than a server gives its Redis
 const place = document.getElementById('live');
 const banner = document.getElementById('banner');
 const parts = new Set(); // of the page, that come by themselves: {period, at}
@@ -184,7 +184,7 @@ let before = '';
 
 /**
  * A part of the page whose figures are to come every so often, or sooner → {came(askedAt), stop()}. They may be as old
- * as the question: a master that was stopped answers it when it goes on. The page is as late as its latest part.
+ * as the question: a server that was stopped answers it when it goes on. The page is as late as its latest part.
  */
 function expectEvery(period) {
   const part = { period, at: Date.now() };
@@ -237,7 +237,7 @@ export function startPulse() {
     try {
       await api.get('/health', {}, { signal: AbortSignal.timeout(ANSWER_MS) });
     } catch (why) {
-      if (why.name === 'TimeoutError' || why.name === 'AbortError') missed('The master does not answer.');
+      if (why.name === 'TimeoutError' || why.name === 'AbortError') missed('The server does not answer.');
     }
     isAsking = false;
   }, 1000);

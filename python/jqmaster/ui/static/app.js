@@ -199,16 +199,25 @@ function drawNav(page) {
   menu.setAttribute('aria-expanded', 'false');
 }
 
+/** In place of a page that shows nothing: why, and where to go from there. */
+function NoPage({ title, text, again }) {
+  const { page } = match(pages, location.pathname) || {};
+  const next = inBar().find(({ path }) => path === page?.under) || inBar()[0];
+  const links = [
+    again && html`<a href=${location.pathname + location.search} target="_self">Try again</a>`,
+    next && html`<${Link} to=${next.path}>${next.title}<//>`,
+  ].filter(Boolean);
+  return html`<h1>${title}</h1><p>${text}</p><p>${links.map((link, i) => [i ? ' · ' : '', link])}</p>`;
+}
+
 function problemOf(problem) {
   if (problem.name === 'AbortError') return null;
   if (!problem.code) console.error(problem);
-  const isMissing = problem.status === 404;
-  const text = problem.message || String(problem);
+  const message = problem.message || String(problem);
   // Of an address it is plain which part of it is meant. All is loaded anew: it may be of another version.
+  const text = problem.status === 404 ? message.replace(`${problem.field}: `, '') : message;
   const title = { 403: 'Not for this key', 404: 'Not found' }[problem.status] ?? 'This did not work';
-  return html`<h1>${title}</h1>
-    <p>${isMissing ? text.replace(`${problem.field}: `, '') : text}</p>
-    <p><a href=${location.pathname + location.search} target="_self">Try again</a></p>`;
+  return html`<${NoPage} title=${title} text=${text[0].toUpperCase() + text.slice(1)} again />`;
 }
 
 /** A view of its own for each page: what arrives late for the one before cannot show up here. */
@@ -248,7 +257,7 @@ async function begin() {
 
 function say(title, text) {
   setTitle(title);
-  render(html`<h1>${title}</h1><p>${text}</p>`, newView());
+  render(html`<${NoPage} title=${title} text=${text} />`, newView());
 }
 
 async function change(isSame = false) {
@@ -262,7 +271,7 @@ async function change(isSame = false) {
   if (page?.path === '/' && !isFor(page) && first) return navigate(first.path, { replace: true });
   drawNav(page);
   element('range').classList.toggle('is-idle', !page?.ranged || !isFor(page));
-  if (!page) return say('No such page', first && html`<${Link} to=${first.path}>${first.title}<//>`);
+  if (!page) return say('No such page', 'Nothing is at this address.');
   if (!isFor(page))
     return say(
       page.title,
@@ -274,7 +283,7 @@ async function change(isSame = false) {
     // Of the page before nothing may stand under the name of this one.
     if (mine === shown)
       render(
-        html`<p class="waiting muted" role="status">${page.title}: waiting for the master to answer.</p>`,
+        html`<p class="waiting muted" role="status">${page.title}: waiting for the server to answer.</p>`,
         newView(),
       );
   }, SLOW_MS);
@@ -284,7 +293,7 @@ async function change(isSame = false) {
   };
   try {
     const Page = await page.load().catch(() => {
-      throw new ApiError(0, 'OFFLINE', 'The master cannot be reached, or is of another version now.');
+      throw new ApiError(0, 'OFFLINE', 'The server cannot be reached, or is of another version now.');
     });
     if (mine !== shown) return;
     const view = newView();
@@ -374,5 +383,8 @@ startPulse();
 startKeys();
 startRange();
 keepSession();
-start(change);
+start(change, (pathname) => {
+  const found = match(pages, pathname);
+  return !found || isFor(found.page);
+});
 begin();

@@ -13,6 +13,7 @@ const ENDED = ['done', ...FAILING, 'cancelled'];
 const SMOOTH = 5;
 const SMOOTH_MS = 20;
 const ENOUGH = 5; // runs, before a percentile of theirs is compared
+const MUCH = 1.3; // times: less may be chance
 const NONE = { ended: 0, failing: 0, failing_share: null, run_p95: null };
 
 const sum = (pair, kinds) => kinds.reduce((all, kind) => all + pair[kind], 0);
@@ -86,15 +87,16 @@ const arrow = (before, after, text) =>
   before === null && after === null
     ? none()
     : html`${before === null ? '–' : text(before)}<span class="muted"> → </span>${after === null ? '–' : text(after)}`;
-const number = (value) => brief(Math.round(value * 10) / 10);
+const number = (value) => (value > 0 && value < 0.05 ? '< 0.1' : brief(Math.round(value * 10) / 10));
 
 function change({ change: times, of, before, after }) {
+  if (!before.ended && !after.ended) return none('none ended');
   if (!before.ended) return 'new';
-  if (!after.ended) return html`<span class="worse">none any more</span>`;
+  if (!after.ended) return html`<span class=${times >= MUCH ? 'worse' : ''}>none any more</span>`;
   if (times < 1.05) return none('same');
   const [one, other] = of === 'run' ? [before.run_p95, after.run_p95] : [before[of], after[of]];
   const isMore = other > one;
-  const isBad = isMore === (of !== 'ended');
+  const isBad = times >= MUCH && isMore === (of !== 'ended');
   return html`<span class=${isBad ? 'worse' : ''}>${times >= 10 ? count(times) : times.toFixed(1)} × ${isMore ? 'more' : 'less'} ${WORDS[of]}</span>`;
 }
 

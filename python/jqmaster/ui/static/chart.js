@@ -71,6 +71,9 @@ function optionsOf(given, size) {
       const from = Math.min(x, bbox.left + bbox.width - width);
       if (from + width > taken) continue;
       taken = from;
+      ctx.fillStyle = token('panel');
+      ctx.fillRect(from + 2 * devicePixelRatio, bbox.top, width - 2 * devicePixelRatio, 15 * devicePixelRatio);
+      ctx.fillStyle = token('text');
       ctx.fillText(text, from + 4 * devicePixelRatio, bbox.top + 11 * devicePixelRatio);
     }
     ctx.restore();
@@ -85,7 +88,7 @@ function optionsOf(given, size) {
     cursor: { drag: { x: Boolean(given.onBrush), y: false, setScale: false }, points: { size: 6 } },
     scales: {
       x: { time: true, range: () => [given.from_ms / 1000, given.to_ms / 1000] },
-      y: { range: (_plot, _least, most) => [0, most || 1] },
+      y: { range: (_plot, _least, most) => [0, 1.05 * most || 1] },
     },
     axes: [
       {
@@ -256,7 +259,7 @@ export function Chart(given) {
       onPointerDown=${(event) => {
         pressed.current = event.clientX;
       }} onClick=${(event) => Math.abs(event.clientX - pressed.current) < 4 && go(at)}></div>
-    ${isNothing ? html`<p class="chart-nothing muted">${to_ms > now() - 2 * STEP_MS.minute ? 'Nothing yet; the current minute or hour is not shown.' : 'Nothing in this time.'}</p>` : null}
+    ${isNothing ? html`<p class="chart-nothing muted">Nothing in this time, as far as it is over.</p>` : null}
     <span class="hidden-text" role="status">${said}</span>
   </figure>`;
 }

@@ -21,5 +21,5 @@ export const FIELDS = [
   {"name": "retry_jitter", "label": "Retry jitter", "kind": "number", "type": "number", "hint": "Up to this part of the time to a retry is taken off at random. Usual: the queue's setting, 0.1.", "again": true},
   {"name": "track", "label": "Track", "kind": "boolean", "type": "select", "hint": "Publish each of its transitions. Usual: false.", "options": [["", "usual"], ["1", "yes"]], "usual": false, "again": true},
   {"name": "headers", "label": "Headers", "kind": "texts", "type": "json", "hint": "Go with it to its worker: what is about the call and not its argument, such as traceparent. As JSON.", "rows": 2, "again": true},
-  {"name": "notify", "label": "Notify", "kind": "name", "type": "text", "hint": "Where a master tells of its end.", "again": true},
+  {"name": "notify", "label": "Notify", "kind": "name", "type": "text", "hint": "Where a server tells of its end.", "again": true},
 ];

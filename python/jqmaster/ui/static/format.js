@@ -68,8 +68,8 @@ export function setServerNow(ms) {
   ahead = Math.abs(off) > 3000 ? off : 0;
 }
 
-/** Seconds while they matter, then the two largest units, then the largest alone. */
-function distance(ms) {
+/** For how long something has been so: seconds while they matter, then the two largest units, then the largest alone. */
+export function distance(ms) {
   const step = ms < 600000 ? 1000 : ms < 36000000 ? 60000 : ms < 864000000 ? 3600000 : 86400000;
   return ms < 60000 ? `${Math.floor(ms / 1000)} s` : duration(Math.floor(ms / step) * step);
 }

@@ -20,7 +20,7 @@ import {
 } from './parts.js';
 import { actionOf, mass } from './query.js';
 import { Tree } from './tree.js';
-import { html, Link, navigate, setTitle, useData, useEffect, useRef, useState } from './view.js';
+import { html, Link, mayOpen, navigate, setTitle, useData, useEffect, useRef, useState } from './view.js';
 import { Dependents, Depends, dependsOf, SHOWN, Timeline, Why } from './why.js';
 
 // -- what is known of it ------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ function Fault({ error }) {
 /** Links to them; nothing where there are none. */
 function Alike({ argument }) {
   const terms = termsOf(argument);
-  if (!terms.length) return null;
+  if (!terms.length || !mayOpen('/jobs')) return null;
   return html`<p class="alike"><span class="muted">Jobs with the same </span>
     ${terms.map((q) => html`<${Link} class="tag" to=${withQuery('/jobs', { q })}>${cut(q, 80)}<//> `)}</p>`;
 }
@@ -363,6 +363,5 @@ export function Job({ params: { id } }) {
     if (name !== undefined) setTitle(cut(name, 60));
   }, [name]);
   const isGone = problem?.status === 404;
-  if (isGone && !data) throw problem;
   return html`<${Loaded} of=${state}>${(known) => html`<${Shown} known=${known} others=${others} changed=${state.reload} isGone=${isGone} />`}<//>`;
 }

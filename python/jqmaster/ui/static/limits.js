@@ -129,6 +129,7 @@ const columns = (reload) => [
   },
   {
     title: 'At most',
+    kind: 'wide',
     cell: (limit) => html`${inWords(limit)}
       ${limit.by ? html`<span class="muted"> for each ${paths(limit).join(', ')}</span>` : null}`,
   },

@@ -2,10 +2,10 @@
 import { Alerts, useAlerts } from './alerts.js';
 import { api, boundTo, withQuery } from './api.js';
 import { Chart, setMark, spread, useStatistics, waits } from './chart.js';
-import { brief, count, cut, duration, jobs, now, percent, rate } from './format.js';
-import { Ago, Badge, Button, Head, Loaded, none, Section, Table, Tile, toQueue, zero } from './parts.js';
+import { brief, count, cut, distance, duration, jobs, now, percent, rate } from './format.js';
+import { Ago, Badge, Button, Head, hasSlots, Loaded, none, Section, Table, Tile, toQueue, zero } from './parts.js';
 import { lookOn, MINUTES, ranked } from './queues.js';
-import { html, Link, navigate, parted, useData } from './view.js';
+import { html, Link, navigate, parted, useData, Way } from './view.js';
 
 /** How things stand, in a sentence. */
 function Verdict({ alerts: [worst, ...others] }) {
@@ -16,7 +16,7 @@ function Verdict({ alerts: [worst, ...others] }) {
 
 // -- figures ------------------------------------------------------------------------------------------
 
-const ahead = (ready_ms) => duration(Math.max(0, now() - ready_ms));
+const age = (ready_ms) => distance(Math.max(0, now() - ready_ms));
 const sumOver = (list, figure) => list.reduce((sum, one) => sum + (figure(one) || 0), 0);
 
 async function atWork(signal) {
@@ -28,7 +28,7 @@ async function atWork(signal) {
 function Staff({ running }) {
   const { data: workers } = useData(atWork, { ms: 5000 });
   if (!workers) return null;
-  const known = workers.filter(({ url, host }) => url || host);
+  const known = workers.filter(hasSlots);
   const slots = sumOver(known, (worker) => worker.max_jobs);
   const lost = workers.filter(({ state }) => state === 'unreachable').length;
   return html`<${Tile} name="Workers" to="/workers" value=${count(workers.length)}>${
@@ -55,12 +55,12 @@ function Tiles({ data: { queues, more } }) {
   const p95 = slowest?.recent?.wait?.p95;
   return html`<div class="tiles is-many">
     <${Tile} name="Waiting" kind="queued" to="/jobs?status=queued" value=${sum('queued')}>${lately('enqueued', 'enqueued')}<//>
-    <${Tile} name="Oldest wait" to=${oldest && toQueue(oldest.name)} value=${oldest ? ahead(oldest.oldest_ready_ms) : '–'}>
+    <${Tile} name="Oldest wait" to=${oldest && toQueue(oldest.name)} value=${oldest ? age(oldest.oldest_ready_ms) : '–'}>
       ${oldest ? parted(cut(oldest.name, 60)) : 'no job waits'}<//>
     <${Tile} name="Longest wait p95" to=${p95 ? toQueue(slowest.name) : undefined} value=${p95 ? duration(p95) : '–'}>
       ${p95 ? html`${parted(cut(slowest.name, 60))}, ${MINUTES} min` : `nothing started in ${MINUTES} min`}<//>
     <${Tile} name="Running" kind="running" to="/jobs?status=running" value=${sum('running')}>${lately('done', 'done')}<//>
-    <${Tile} name="Failed" kind="error" to=${boundTo() ? undefined : '/failures'} value=${sum('error')}>${lately('failing', 'failed', 'lapsed', 'error')}<//>
+    <${Tile} name="Failed" kind="error" to="/failures" value=${sum('error')}>${lately('failing', 'failed', 'lapsed', 'error')}<//>
     <${Tile} name="Retrying" kind="retrying" to="/jobs?status=retrying" value=${sum('retrying')}>failed, will run again<//>
     <${Tile} name="Scheduled" kind="scheduled" to="/jobs?status=scheduled" value=${sum('scheduled')}>for later<//>
     <${Tile} name="Blocked" kind="blocked" to="/jobs?status=blocked" value=${sum('blocked')}>by other jobs<//>
@@ -118,7 +118,7 @@ function Marks({ marks, reload }) {
   return html`<p class="marks"><span class="muted">Deploys</span>
     ${
       latest
-        ? html`<span><b>${latest.text}</b> <${Ago} ms=${latest.time_ms} /></span> <${Link} to=${since(latest)}>What changed since?<//>`
+        ? html`<span><b>${latest.text}</b> <${Ago} ms=${latest.time_ms} /></span> <${Way} to=${since(latest)}>What changed since?<//>`
         : html`<span>none in this time</span>`
     }
     ${others.slice(0, 3).map((mark) => html`<${Link} key=${mark.time_ms} to=${since(mark)}>${mark.text}<//>`)}
@@ -145,7 +145,7 @@ const columns = [
   number('Waiting', 'queued'),
   number('Oldest', '', {
     tip: 'For how long the oldest ready job waits',
-    cell: ({ oldest_ready_ms: ready_ms }) => (ready_ms ? ahead(ready_ms) : none()),
+    cell: ({ oldest_ready_ms: ready_ms }) => (ready_ms ? age(ready_ms) : none()),
   }),
   number('Running', 'running'),
   number('Retrying', 'retrying', { hide: 'narrow' }),

@@ -1,8 +1,21 @@
 // Parts of pages: states, numbers with their names, bars, moments, workers' names, tables with pages and filters.
 import { all, api, may, path, withQuery } from './api.js';
-import { agoText, amount, count, cut, duration, jobs, moment, now, percent, untilText } from './format.js';
+import { agoText, amount, count, cut, distance, jobs, moment, now, percent, untilText } from './format.js';
 import { act, confirm, useSuggestions } from './forms.js';
-import { BASE, carried, html, Link, navigate, query, useData, useEffect, useQuery, useRef, useState } from './view.js';
+import {
+  BASE,
+  carried,
+  html,
+  Link,
+  mayOpen,
+  navigate,
+  query,
+  useData,
+  useEffect,
+  useQuery,
+  useRef,
+  useState,
+} from './view.js';
 
 export const STATES = [
   'queued',
@@ -39,7 +52,9 @@ export function Tile({ name, value, kind, to, children }) {
   const inner = html`<span class="tile-name">${kind ? html`<span class=${`dot is-${kind}`}></span>` : null}${name}</span>
     <div class="tile-value">${value}</div>
     <div class="tile-more">${children}</div>`;
-  return to ? html`<a class="tile" href=${BASE + carried(to)}>${inner}</a>` : html`<div class="tile">${inner}</div>`;
+  return to && mayOpen(to)
+    ? html`<a class="tile" href=${BASE + carried(to)}>${inner}</a>`
+    : html`<div class="tile">${inner}</div>`;
 }
 
 /** Nothing here, and how to begin: <Empty command="jqmaster enqueue …">No jobs yet.</Empty>. */
@@ -60,8 +75,8 @@ export const Problem = ({ problem, retry }) => html`<div class="empty is-problem
  */
 export function Loaded({ of, children }) {
   if (of.data !== undefined) return children(of.data);
-  // The page itself is not there: the frame says so in its place.
-  if (of.problem?.status === 404) throw of.problem;
+  // The page itself is not there, or not for this key: the frame says so in its place.
+  if ([403, 404].includes(of.problem?.status)) throw of.problem;
   if (of.problem) return html`<${Problem} problem=${of.problem} retry=${of.reload} />`;
   return html`<p class="muted loading">Loading …</p>`;
 }
@@ -142,7 +157,7 @@ export const Ago = ({ ms }) => html`<${Time} ms=${ms} textOf=${agoText} />`;
 export const Until = ({ ms }) => html`<${Time} ms=${ms} textOf=${untilText} />`;
 
 /** For how long something has been so. */
-const ageText = (ms) => duration(Math.max(0, Math.floor((now() - ms) / 1000) * 1000));
+const ageText = (ms) => distance(Math.max(0, now() - ms));
 export const Age = ({ ms }) => html`<${Time} ms=${ms} textOf=${ageText} />`;
 
 // -- many jobs --------------------------------------------------------------------------------------
@@ -191,6 +206,9 @@ export function kept(load) {
 
 /** The registered workers; asked for once in a while. */
 export const registered = kept(async () => (await all('/workers')).found);
+
+/** Whether a worker said how many jobs it runs at once. */
+export const hasSlots = ({ url, host, max_jobs }) => Boolean(url || host || max_jobs > 1);
 
 export const isRegistered = (id) => /^w[0-9a-f]{14}(?:[0-9a-f]{2})?$/.test(id);
 

@@ -30,7 +30,7 @@ import {
   WAITING,
   zero,
 } from './parts.js';
-import { html, Link, useData, useQuery } from './view.js';
+import { html, Link, useData, useQuery, Way } from './view.js';
 
 /** Rates are of so many minutes. */
 export const MINUTES = 5;
@@ -39,7 +39,7 @@ export const MINUTES = 5;
 
 const MOST = 5000;
 const CAUSES = {
-  'no worker': ['no worker', 'problem', 'No worker is registered for it, waits for its jobs or runs one'],
+  'no worker': ['no worker', 'problem', 'No worker names it, waits for its jobs or runs one'],
   'unknown job': ['unknown job', 'problem', 'No worker that serves it knows its oldest job'],
   constraint: [],
   slow: ['too slow', 'warning', 'It is served, and its oldest job waits for longer than late_after'],
@@ -218,14 +218,14 @@ const workersOf = ({ name }) => withQuery('/workers', { queue: name });
 /** The remedy is beside the cause. */
 function Why({ queue, change }) {
   if (!queue.queued) return html`<p class="muted">No job is ready to start.</p>`;
-  const next = html`<${Link} to=${withQuery('/jobs', { queue: queue.name, status: 'queued' })}>See the next jobs<//>`;
+  const next = html`<${Way} to=${withQuery('/jobs', { queue: queue.name, status: 'queued' })}>See the next jobs<//>`;
   const net = netOf(queue);
   const resume = html`<${Button} needs="operator" class="primary" onClick=${() => change(pause)}>Resume ${queue.name}<//>`;
-  const isStuck = queue.recent && !queue.recent.done && queue.running;
+  const isStuck = queue.recent && !queue.recent.done;
   const [why, remedy] = {
     paused: ['The queue is paused.', resume],
     'no worker': [
-      'Nobody serves the queue: no worker is registered for it, waits for its jobs or runs one.',
+      'Nobody serves the queue: no worker names it, waits for its jobs or runs one.',
       html`Start a worker that names it, or see whether <${Link} to="/workers">the workers<//> name another.`,
     ],
     'unknown job': [
@@ -240,10 +240,15 @@ function Why({ queue, change }) {
       html`It is served, but too slowly: in ${MINUTES} minutes it ${net > 0 ? 'grew' : 'shrank'} by
         <b> ${brief(Math.abs(net ?? 0))}</b> jobs a minute${queue.empties_ms ? `, and is empty in ${duration(queue.empties_ms)}` : ''}.`,
       isStuck
-        ? html`None of its attempts was done meanwhile: see what <${Link} to=${workersOf(queue)}>its workers<//> do.`
+        ? html`No attempt was done meanwhile: see what <${Link} to=${workersOf(queue)}>its workers<//> do.`
         : html`Start more workers, or give <${Link} to=${workersOf(queue)}>those there are<//> more slots.`,
     ],
-  }[queue.cause] || ['Nothing holds it back.', ''];
+  }[queue.cause] || [
+    queue.queued > 1
+      ? 'Nothing holds that one back; of others limits may say something else.'
+      : 'Nothing holds it back.',
+    '',
+  ];
   return html`<p>The oldest ready job has waited for <b><${Age} ms=${queue.oldest_ready_ms} /></b>. ${why}</p>
     <p>${remedy} ${next}</p>`;
 }
@@ -348,7 +353,7 @@ function Actions({ queue, change }) {
     ${button('Limit…', limit, 'The limit is set.')}
     ${button('Settings…', ownSettings, 'The settings are in force.')}
     ${button('Take jobs…', kick, '', { disabled: !queue.running, title: 'Take running jobs from their workers' })}
-    ${button('Discard jobs…', purge, 'Masters discard them now.', { class: 'danger' })}
+    ${button('Discard jobs…', purge, 'Servers discard them now.', { class: 'danger' })}
     <${Button} needs="operator" class="danger" onClick=${() => forget(queue)}>Forget…<//>`;
 }
 
@@ -374,7 +379,6 @@ export function Queue({ params: { name } }) {
     if ((await step(queue)) && text) toast(text);
     found.reload();
   };
-  if (!found.data && [403, 404].includes(found.problem?.status)) throw found.problem;
   const title = html`<span class="crumb"><${Link} to="/queues">Queues<//> / </span>${name} `;
   return html`<${Loaded} of=${found}>${(queue) => html`
     <${Head} title=${title} actions=${html`<${Actions} queue=${queue} change=${change(queue)} />`}>

@@ -8,6 +8,7 @@ export { render, useEffect, useRef, useState } from './vendor/libraries.js';
 
 export const BASE = `${ROOT}/ui`;
 let onChange = () => {};
+let opens = () => true;
 const watching = new Set();
 // The time range goes along from page to page.
 const CARRIED = ['range', 'from', 'to'];
@@ -81,9 +82,10 @@ function go() {
   tellQuery();
 }
 
-/** Calls `change(isSame)` whenever the address changes; isSame: in nothing but its query. */
-export function start(change) {
+/** Calls `change(isSame)` whenever the address changes; isSame: in nothing but its query. mayOpen(path): whether who looks may see that page. */
+export function start(change, mayOpen) {
   onChange = change;
+  opens = mayOpen;
   shown = location.pathname;
   addEventListener('popstate', go);
   document.addEventListener('click', (event) => {
@@ -149,9 +151,19 @@ class Boundary extends Component {
 export const parted = (name) =>
   name.split(/(?<=[._\-/:@])(?=\w)/).flatMap((part, i) => (i ? [html`<wbr />`, part] : [part]));
 
-/** A link to a page, within the time range: <Link to=${path`/queue/${name}`}>…</Link>. */
-export const Link = ({ to, children, ...rest }) =>
-  html`<a href=${BASE + carried(to)} ...${rest}>${typeof children === 'string' ? parted(children) : children}</a>`;
+/** Whether who looks may see a page. */
+export const mayOpen = (to) => opens(BASE + to.split('?')[0]);
+
+/** A link to a page, within the time range: <Link to=${path`/queue/${name}`}>…</Link>; its text alone where it would be refused. */
+export function Link({ to, children, ...rest }) {
+  const text = typeof children === 'string' ? parted(children) : children;
+  return mayOpen(to)
+    ? html`<a href=${BASE + carried(to)} ...${rest}>${text}</a>`
+    : html`<span class=${rest.class}>${text}</span>`;
+}
+
+/** A link that is nothing without its page: gone where that would be refused. */
+export const Way = (given) => (mayOpen(given.to) ? html`<${Link} ...${given} />` : null);
 
 // A page is seen once its first looks have been answered, or have taken long: so nothing in it moves as they come.
 const SEEN_MS = 1000;

@@ -4,7 +4,7 @@ import { api, path, withQuery } from './api.js';
 import { count, cut, duration, jobs as inJobs, moment, now } from './format.js';
 import { act } from './forms.js';
 import { Ago, Badge, Button, linked, Meter, onHold, toLimit, toQueue, Until, Worker } from './parts.js';
-import { html, Link } from './view.js';
+import { html, Link, Way } from './view.js';
 
 const Line = ({ kind, children }) => html`<div class=${`alert why is-${kind}`}>${children}</div>`;
 
@@ -62,23 +62,23 @@ function Limit({ one, e }) {
       <p>${name} has room.</p>
       <${Limited} one=${one} /><//>`;
   const [state, opens] = closing(one);
-  const running = html`<${Link} to=${withQuery('/jobs', { status: 'running', queue: e.queue })}>What runs in this queue<//> · `;
+  const running = html`<${Way} to=${withQuery('/jobs', { status: 'running', queue: e.queue })}>What runs in this queue<//> `;
   return html`<${Line} kind="full">
     <p><b>${name} ${state}</b>${opens}</p>
     <${Limited} one=${one} />
-    <p>${one.concurrency && e.running ? running : null}<${Link} to=${target}>Look at the limit<//></p><//>`;
+    <p>${one.concurrency && e.running ? running : null}<${Way} to=${target}>Look at the limit<//></p><//>`;
 }
 
 function Served({ e }) {
   const some = `${inJobs(e.running)} of it ${of(e.running, 'runs', 'run')}`;
   const runs = e.running ? `; ${some}` : '';
   if (e.workers)
-    return html`<${Line} kind="ok"><p>${count(e.workers)} registered ${of(e.workers, 'worker serves', 'workers serve')} its queue${runs}.</p><//>`;
+    return html`<${Line} kind="ok"><p>${count(e.workers)} ${of(e.workers, 'worker serves', 'workers serve')} its queue${runs}.</p><//>`;
   if (e.waiting) return html`<${Line} kind="ok"><p>A worker waits for jobs of its queue${runs}.</p><//>`;
   if (e.running)
     return html`<${Line} kind="note"><p>No worker waits for jobs of its queue now, but ${some}: who runs ${of(e.running, 'it', 'them')} may take the next.</p><//>`;
-  return html`<${Line} kind="problem"><p><b>No worker is seen that serves its queue:</b> none is registered for it, none waits
-    for its jobs, none runs any. <${Link} to="/workers">Workers<//></p><//>`;
+  return html`<${Line} kind="problem"><p><b>No worker is seen that serves its queue:</b> none names it, none waits
+    for its jobs, none runs any. <${Way} to="/workers">Workers<//></p><//>`;
 }
 
 function Paused({ queue, changed }) {
@@ -90,29 +90,35 @@ function Paused({ queue, changed }) {
     <${Button} needs="operator" class="primary small" onClick=${resume}>Resume the queue<//><//>`;
 }
 
+const SOON_MS = 10000;
+
 /** `isNext`: it is ready now; else what would hold it then, as far as it is so now. */
-function Queued({ e, changed, isNext = true }) {
+function Queued({ e, job, changed, isNext = true }) {
   const limits = e.constraints || [];
   const shut = limits.filter((one) => !one.open);
   const isServed = e.workers || e.waiting || e.running;
   const served = html`<${Served} e=${e} />`;
   const ahead = isNext ? e.ahead : 0;
+  const waited = now() - Math.max(job.created_ms, job.ready_ms || 0, job.started_ms || 0);
   const isFree = !e.paused && !shut.length && isServed && !ahead;
   return html`${e.paused ? html`<${Paused} queue=${e.queue} changed=${changed} />` : null}
     ${shut.map((one) => html`<${Limit} key=${one.id} one=${one} e=${e} />`)}
     ${isServed || !isNext ? null : served}
     ${
       ahead
-        ? html`<${Line} kind="note"><p><b>${inJobs(ahead)} ${of(ahead, 'is', 'are')} before it.</b> <${Link}
+        ? html`<${Line} kind="note"><p><b>${inJobs(ahead)} ${of(ahead, 'is', 'are')} before it.</b> <${Way}
             to=${withQuery('/jobs', { queue: e.queue, status: 'queued' })}>See them in order<//></p><//>`
         : null
     }
     ${
-      isFree
-        ? html`<${Line} kind="ok"><p><b>Nothing holds it: it is the next of its queue.</b>${
-            e.running ? ' It starts as soon as a worker has room.' : ' It should start any moment.'
-          }</p><//>`
-        : null
+      isFree && !e.running && waited >= SOON_MS
+        ? html`<${Line} kind="problem"><p><b>Nothing holds it, and no worker took it for ${duration(waited)}.</b>
+            See what <${Link} to=${withQuery('/workers', { queue: e.queue })}>its workers<//> do.</p><//>`
+        : isFree
+          ? html`<${Line} kind="ok"><p><b>Nothing holds it: it is the next of its queue.</b>${
+              e.running ? ' It starts as soon as a worker has room.' : ' It should start any moment.'
+            }</p><//>`
+          : null
     }
     ${isServed && isNext ? served : null}
     ${isNext ? limits.filter((one) => one.open).map((one) => html`<${Limit} key=${one.id} one=${one} e=${e} />`) : null}`;
@@ -166,11 +172,11 @@ function Blocked({ job, others, changed }) {
 
 /** Why it waits. explanation: of one that does; others: documents by id, of those it depends on. */
 export function Why({ explanation: e, job, others, changed }) {
-  if (e.status === 'queued') return html`<${Queued} e=${e} changed=${changed} />`;
+  if (e.status === 'queued') return html`<${Queued} e=${e} job=${job} changed=${changed} />`;
   if (e.status === 'blocked') return html`<${Blocked} job=${job} others=${others} changed=${changed} />`;
   const isHeld = e.paused || (e.constraints || []).some((one) => !one.open);
   return html`<${Timed} e=${e} job=${job} />
-    ${isHeld ? html`<${Queued} e=${e} changed=${changed} isNext=${false} />` : null}`;
+    ${isHeld ? html`<${Queued} e=${e} job=${job} changed=${changed} isNext=${false} />` : null}`;
 }
 
 // -- what happened ------------------------------------------------------------------------------------

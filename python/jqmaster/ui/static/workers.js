@@ -12,6 +12,7 @@ import {
   Facts,
   FilterBar,
   Head,
+  hasSlots,
   isRegistered,
   Loaded,
   linked,
@@ -43,7 +44,7 @@ const WorkerState = ({ of }) =>
 /** Its slots: of those that never said how many they have only how many jobs; of the dead nothing. */
 function Slots({ of }) {
   if (of.state === 'gone') return none();
-  return of.url || of.host ? html`<${Meter} value=${of.held} limit=${of.max_jobs} />` : count(of.held);
+  return hasSlots(of) ? html`<${Meter} value=${of.held} limit=${of.max_jobs} />` : inJobs(of.held);
 }
 
 const SHOWN = 3;
@@ -109,7 +110,7 @@ function Runs({ of, found }) {
     const job = found.get(id);
     return html`<div key=${id}>
       <${Link} to=${path`/job/${id}`}>${job?.name ? cut(job.name, 40) : html`<code>${id}</code>`}<//>
-      <span class="muted nowrap"> <${Ago} ms=${startedMs} /></span></div>`;
+      <span class="muted nowrap"> for <${Age} ms=${startedMs} /></span></div>`;
   })}${more > 0 ? html`<${Link} to=${path`/worker/${of.id}`}>${count(more)} more<//>` : null}`;
 }
 
@@ -145,9 +146,14 @@ const columns = (found, hung, reload) => [
     },
   },
   { title: 'Slots', cell: (worker) => html`<${Slots} of=${worker} />` },
-  { title: 'Runs, the longest first', cell: (worker) => html`<${Runs} of=${worker} found=${found} />` },
+  {
+    title: 'Runs',
+    kind: 'wide',
+    tip: 'The longest first',
+    cell: (worker) => html`<${Runs} of=${worker} found=${found} />`,
+  },
   { title: 'Sign of life', cell: (worker) => html`<${Ago} ms=${worker.seen_ms} />` },
-  { title: 'Queues', kind: 'wide', hide: 'narrow', cell: (worker) => html`<${Queues} of=${worker} />` },
+  { title: 'Queues', hide: 'narrow', cell: (worker) => html`<${Queues} of=${worker} />` },
   { title: 'Version', hide: 'tight', cell: ({ version }) => html`<span class="muted nowrap">${version ?? '–'}</span>` },
   {
     title: 'Lapsed',
