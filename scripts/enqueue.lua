@@ -35,19 +35,21 @@ if first == 2 then
   token = options.request
 end
 local count = (#ARGV - first + 1) / 2
-check.refuse((count < 1 or count > MOST_JOBS)
-  and "INVALID jobs: expected 1 to " .. MOST_JOBS .. " specs, each with its argument, got " .. count)
+if count < 1 or count > MOST_JOBS then
+  check.refuse("INVALID jobs: expected 1 to " .. MOST_JOBS .. " specs, each with its argument, got " .. count)
+end
+-- A queue that comes again stands in the list again, unless it is the one before.
 local new_jobs, names, wanted, is_linked = { false }, { false }, { keys.SEQ, false }, false
 local queue_count = 0
 for i = 1, count do
-  local new = jobspec.parse(ARGV[first + 2 * i - 2], i - 1)
+  local new = jobspec.parse(ARGV[first + 2 * i - 2], i - 1, "jobs")
   if ARGV[first + 2 * i - 1] == "" then
     check.refuse("INVALID jobs[" .. i - 1 .. "].argument: expected one MessagePack value, got no bytes")
   end
   local name = new[jobs.QUEUE]
-  if name ~= names[queue_count] and not names[name] then
+  if name ~= names[queue_count] then
     queue_count = queue_count + 1
-    names[queue_count], names[name], wanted[queue_count + 1] = name, true, queues.record_key(name)
+    names[queue_count], wanted[queue_count + 1] = name, queues.record_key(name)
   end
   is_linked = is_linked or new[jobspec.IS_LINKED]
   new_jobs[i] = new
@@ -73,7 +75,7 @@ if is_linked then
   creation.check(new_jobs, "jobs")
 end
 serial.open(raws[2])
-local reply = creation.create_all(new_jobs, first + 1, { nil, nil })
+local reply = creation.create_all(new_jobs, ARGV, first + 1, { nil, nil })
 transition.commit()
 if token then
   request.remember("e", token, reply)

@@ -19,7 +19,7 @@ local workers = require "jqlua.workers.workers"
 
 ---@param held number how many jobs it runs
 local function state_of(id, record, held)
-  if record.t and workers.is_gone(record) then
+  if workers.is_gone(record) then
     return "gone"
   elseif record.k then
     return "quiet"
@@ -42,7 +42,7 @@ local function document(id)
   return cmsgpack.pack({
     id = id, name = record.n, queues = record.q, url = record.u, max_jobs = record.m,
     held = held, state = state_of(id, record, held), host = record.h, pid = record.i, version = record.v,
-    knows = record.j, seen_ms = record.t or tonumber(redis.call("ZSCORE", keys.ALIVE, id)), refused = record.r,
+    knows = record.j, seen_ms = record.t, refused = record.r,
     since_ms = record.b or jobs.created_ms(id:sub(2)), lapsed = record.l or 0, running = running,
     request = record.k or "", lost = record.d and record.x,
   })

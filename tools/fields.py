@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from jqmaster.manifest.types import type_of
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = "python/jqmaster/ui/static/fields.js"
-OPTIONS = "python/jqmaster/engine/joboptions.py"
+KEYWORDS = "python/jqmaster/engine/keywords.py"
 
 QUEUE = {"$ref": "#/components/schemas/QueueOfJob"}
 TAGS, DEPENDS = (next(field for field in FIELDS if field.name == name) for name in ("tags", "depends"))
@@ -102,19 +103,9 @@ class Plain(yaml.SafeDumper):
 
 
 def as_yaml(properties: dict[str, Any], indent: str = " " * 8) -> str:
-    """Each in one line where it fits."""
-    text = ""
-    for name, made in properties.items():
-        for flow in (True, False):
-            part = yaml.dump(
-                made, Dumper=Plain, sort_keys=False, allow_unicode=True, width=118, default_flow_style=flow
-            )
-            if flow and len(f"{indent}{name}: {part}") <= 120 and part.count("\n") == 1:
-                text += f"{indent}{name}: {part}"
-                break
-        else:
-            text += f"{indent}{name}:\n" + "".join(f"{indent}  {line}\n" for line in part.splitlines())
-    return text
+    """What is plain stands in one line."""
+    text = yaml.dump(properties, Dumper=Plain, sort_keys=False, allow_unicode=True, width=110, default_flow_style=None)
+    return textwrap.indent(text, indent)
 
 
 # -- the web UI -----------------------------------------------------------------------------------
@@ -177,7 +168,7 @@ def replaced(text: str, name: str, made: str) -> str:
 
 def files() -> Iterable[tuple[Path, str]]:
     """What should be in each file."""
-    texts: dict[str, str] = {LIST: ui_list(), OPTIONS: code.options()}
+    texts: dict[str, str] = {LIST: ui_list(), KEYWORDS: code.keywords()}
     for path, name, make in PARTS:
         texts[path] = replaced(texts.get(path) or (ROOT / path).read_text(), name, make())
     return [(ROOT / path, text) for path, text in texts.items()]

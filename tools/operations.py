@@ -12,6 +12,7 @@ from pathlib import Path
 import openapi
 import stubs
 from fields_code import told_apart
+from vocabulary import PLAIN
 
 from jqmaster import __version__
 from jqmaster.cluster.cluster import WAYS
@@ -19,7 +20,6 @@ from jqmaster.cluster.listings import LISTINGS
 from jqmaster.manifest.contract import SERVER, Argument, Operation, Reply
 from jqmaster.manifest.fields import FIELDS, Field
 from jqmaster.manifest.manifest import operations, to_json
-from jqmaster.manifest.types import PLAIN
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "operations.md"

@@ -283,7 +283,7 @@ function M.check_worker(id)
   local worker = workers.load(id)
   if worker then
     if worker.u and worker.w == "unreachable" and workers.is_resting(id) then -- one that pulls has no address
-      alerts.add("unreachable", nil, { worker = id, since_ms = tonumber(call("ZSCORE", keys.ALIVE, id)) },
+      alerts.add("unreachable", nil, { worker = id, since_ms = worker.t },
         "Worker %s cannot be reached at %s", alerts.name(worker.n), worker.u)
     end
     return

@@ -34,11 +34,15 @@ function M.add(key, score, member)
   end
 end
 
---- Sets a string.
-function M.write(key, value)
+--- Sets a string, or two.
+---@param other_key? string
+function M.write(key, value, other_key, other_value)
   local list = M.writes
   local n = #list
   list[n + 1], list[n + 2] = key, value
+  if other_key then
+    list[n + 3], list[n + 4] = other_key, other_value
+  end
   if n > MOST then
     M.flush()
   end

@@ -41,7 +41,7 @@ local function all()
   for _, id in ipairs(call("ZRANGE", keys.WORKER_IDS, 0, MOST_WORKERS - 1)) do
     local record = workers.find(id)
     budget.pay(budget.LOOK)
-    if record and not (record.t and workers.is_gone(record)) then
+    if record and not workers.is_gone(record) then
       note(record.q, "workers", record.r[1] and set_of(record.r))
     end
   end

@@ -26,7 +26,7 @@ M.DOCUMENT = 2.5
 -- A job that changes its state, or starts in a lane, without what it carries.
 local JOB = 2
 local OPTIONS_PER_UNIT = 500 -- bytes: tags and the like are read, written and indexed
-local UNITS_PER_UNIT = 20 -- bytes: each is a key to be read, and lanes to be moved
+local UNITS_PER_UNIT = 10 -- bytes: each is a key to be read and written, and lanes to be moved
 local BYTES_PER_UNIT = 1000 -- that go into a document, or are searched
 
 ---@param units number negative: a refund

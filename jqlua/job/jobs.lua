@@ -39,9 +39,10 @@ M.WAITS = "b" -- by its worker, to wait for other jobs
 -- Flags.
 M.KEEP_RESULT = 1
 M.STARTED = 2 -- has a whole head
-M.AWAITED = 4 -- a watcher waits for its end, or jobs depend on it or read its result
-M.HAS_OUTCOME = 8 -- keys.OUTCOME exists
-M.HAS_EXTRA = 16 -- keys.EXTRA exists
+M.HAS_OUTCOME = 4 -- keys.OUTCOME exists
+M.HAS_EXTRA = 8 -- keys.EXTRA exists
+M.TIED = 16 -- the first of those that say that others than its queue refer to it
+M.AWAITED = 16 -- a watcher waits for its end, or jobs depend on it or read its result
 M.HELD = 32 -- takes a slot of a worker that is pushed to
 M.READ = 64 -- its result was read
 M.LANED = 128 -- has a section of units
@@ -161,8 +162,7 @@ end
 function M.create(id, record, argument)
   local key = keys.JOB .. id
   open[key] = record
-  batch.write(key, record)
-  batch.write(keys.ARGUMENT .. id, argument)
+  batch.write(key, record, keys.ARGUMENT .. id, argument)
 end
 
 --- Changes a field of the tail, other than its units.
@@ -176,8 +176,8 @@ function M.set_options(job, options)
   M.put(job, M.OPTIONS, next(options) and cmsgpack.pack(options) or "")
 end
 
---- The tail of a job's record after a change.
----@return table
+--- The tail of a job's record after a change. Only that of a job that started is needed for more.
+---@return string bytes
 local function new_tail(job)
   local tail, units = job[M.TAIL], job[M.UNITS]
   local bytes
@@ -189,21 +189,20 @@ local function new_tail(job)
   else
     bytes = tail[BYTES]:sub(1, -1 - #tail[UNITS_OF_TAIL]) .. units
   end
-  tail = tails[bytes] or decode_tail(bytes)
-  job[M.TAIL] = tail
-  return tail
+  if job[M.FLAGS] % 4 >= M.STARTED then
+    job[M.TAIL] = tails[bytes] or decode_tail(bytes)
+  end
+  return bytes
 end
 
 ---@return string record
 function M.encode(job)
   local tail = job[M.TAIL]
-  if not tail or tail[UNITS_OF_TAIL] ~= job[M.UNITS] then
-    tail = new_tail(job)
-  end
+  local bytes = tail and tail[UNITS_OF_TAIL] == job[M.UNITS] and tail[BYTES] or new_tail(job)
   if job[M.FLAGS] % 4 < M.STARTED then
-    return struct.pack(NEVER_STARTED, job[M.FLAGS], job[M.STATE]) .. tail[BYTES]
+    return struct.pack(NEVER_STARTED, job[M.FLAGS], job[M.STATE]) .. bytes
   end
-  return struct.pack(STARTED, unpack(job, M.FLAGS, M.WORKER)) .. tail[BYTES]
+  return struct.pack(STARTED, unpack(job, M.FLAGS, M.WORKER)) .. bytes
 end
 
 -- Rare fields that workers are sent. fields.py: told

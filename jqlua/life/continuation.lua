@@ -89,7 +89,7 @@ end
 --- Enqueues the jobs behind an outcome.
 ---@return table answer {state, id, created, id, created, ...}
 function M.enqueue(outcome, state)
-  local answer = creation.create_all(outcome.jobs, outcome.first, { state })
+  local answer = creation.create_all(outcome.jobs, ARGV, outcome.first, { state })
   batch.flush() -- a pick in this call may read and start jobs that they changed
   return answer
 end

@@ -7,7 +7,6 @@ local change = require "jqlua.life.change"
 local dependents = require "jqlua.life.dependents"
 local events = require "jqlua.statistics.events"
 local jobs = require "jqlua.job.jobs"
-local lanes = require "jqlua.limits.lanes"
 local readers = require "jqlua.links.readers"
 local states = require "jqlua.job.states"
 local jobspec = require "jqlua.job.jobspec"
@@ -84,21 +83,19 @@ function M.check(new_jobs, list)
 end
 
 --- The existing job that holds the new job's unique key.
----@param options table of the new job; dependencies may be added
 ---@return string? id of the job that is used instead of the new one
----@return boolean? is_next whether the new job runs after a running one
-local function existing(new, options, argument)
-  local id = unique.holder(options.unique)
+---@return string? running id of the job that the new one is to run after
+local function existing(new, key, argument)
+  local id = unique.holder(key)
   local job = id and jobs.read(id)
-  local policy = options.if_exists or "keep"
+  local policy = new[jobspec.IF_EXISTS]
   if not job then
     return id
   elseif policy ~= "keep" and states.is_of(job[jobs.STATE], states.WAITING) then
     batch.flush()
     change.replace(job, new, argument)
   elseif policy == "latest" and job[jobs.STATE] == states.RUNNING and not jobs.copy_options(job).unique_within then
-    options.depends, options.if_failed = { id }, "run"
-    return nil, true
+    return nil, id
   end
   events.report(job, "met")
   return id
@@ -163,7 +160,7 @@ local function schedule(new, queue, is_blocked)
   return to, score
 end
 
---- Where a new job waits that others of its spec need not follow.
+--- Where a new job waits of whose spec others may wait elsewhere.
 ---@param new table its ID is set
 ---@param is_free boolean whether it would wait in its queue's own set
 ---@param is_blocked? boolean whether it waits for other jobs
@@ -178,55 +175,48 @@ local function place(new, queue, argument, is_free, is_blocked)
     queue[queues.CHANGED] = queue[queues.CHANGED] or queue[queues.IS_NEW]
   elseif to == states.QUEUED and not is_free then
     to = placement.place(new, queue, argument)
-    if to == states.IN_LANE then
-      lanes.join(queue, new)
-    end
   end
   new[jobs.STATE] = to
   return score
 end
 
---- Creates a job, unless another holds its unique key.
+--- Creates a job that is not like others of its spec, unless another holds its unique key.
 ---@param parsed table as jobspec gives it
----@param argument string
----@param made? string[] as of M.ids
----@param before? number
+---@param is_free boolean of one that is not linked, as of placement.admit
+---@param made string[] as of M.ids
+---@param before number
 ---@return string id
 ---@return number created 0 or 1
-function M.create(parsed, argument, made, before)
-  local options, is_next, is_blocked, is_needless
+local function create(parsed, queue, is_free, argument, made, before)
+  local options, running, is_blocked, is_needless
   if parsed[jobspec.IS_LINKED] then
-    options = jobs.copy_options(parsed)
-    local id
+    local known
+    options = jobs.options(parsed)
     if options.unique then
-      id, is_next = existing(parsed, options, argument)
+      known, running = existing(parsed, options.unique, argument)
     end
-    if id then
-      return id, 0
+    if known then
+      return known, 0
     end
-    options.if_exists = nil
+    is_free = placement.admit(parsed, queue)
   end
-  local queue, id, new, score = queues.load(parsed[jobs.QUEUE]), serial.next(), parsed, parsed[jobs.PRIORITY]
-  placement.admit(new, queue)
-  local is_free = queues.is_free(queue, new[jobs.NAME])
-  if is_free and not options and not new[jobspec.IS_TIMED] then
-    new[jobs.ID] = id -- it is like all others of its spec, and so is its record
-    new[jobspec.RECORD] = new[jobspec.RECORD] or jobs.encode(new)
-  else
-    new = { unpack(parsed) }
-    new[jobs.ID], new[jobspec.RECORD] = id, false
-    if options then
-      is_blocked = options.depends and link(id, options, made or {}, before or 0)
-      is_needless = options.if_failed == "only" and not is_blocked
-      if options.unique then
-        unique.take(options, id, is_next)
-      end
-      jobs.set_options(new, options)
-    end
-    score = place(new, queue, argument, is_free, is_blocked or is_needless)
+  local id, new = serial.next(), { unpack(parsed) }
+  new[jobs.ID] = id
+  if options and options.unique then
+    unique.take(options, id, running)
   end
-  jobs.create(id, new[jobspec.RECORD] or jobs.encode(new), argument)
-  transition.enter(queue, new, score)
+  if running or options and options.depends then
+    options = jobs.copy_options(new)
+    if running then
+      options.depends, options.if_failed = { running }, "run"
+    end
+    is_blocked = link(id, options, made, before)
+    is_needless = options.if_failed == "only" and not is_blocked
+    jobs.set_options(new, options)
+  end
+  local score = place(new, queue, argument, is_free, is_blocked or is_needless)
+  jobs.create(id, jobs.encode(new), argument)
+  transition.enter(queue, new, score, { id, 1 }, 1)
   if is_needless then
     batch.flush() -- it must be in the set that it leaves
     dependents.free(jobs.read(id))
@@ -234,15 +224,36 @@ function M.create(parsed, argument, made, before)
   return id, 1
 end
 
---- Creates jobs in their order.
----@param first number index in ARGV of the first argument; the others follow at intervals of two
+--- Creates jobs in their order. Those of one spec, one behind the other, that wait in the same place have one record.
+---@param arguments string[]
+---@param first number index of the first argument in it; the others follow at intervals of two
 ---@param reply table id, created, ... are appended to it
 ---@return table reply
-function M.create_all(new_jobs, first, reply)
-  local before, arguments = #reply, ARGV
-  for i = 2, 2 * #new_jobs, 2 do
-    local n = before + i
-    reply[n - 1], reply[n] = M.create(new_jobs[i / 2], arguments[first + i - 2], reply, before)
+function M.create_all(new_jobs, arguments, first, reply)
+  local before, n, i = #reply, #reply, 1
+  while new_jobs[i] do
+    local parsed, from = new_jobs[i], n + 1
+    local queue, is_linked = queues.load(parsed[jobs.QUEUE]), parsed[jobspec.IS_LINKED]
+    local is_free = not is_linked and placement.admit(parsed, queue)
+    if not is_linked and not parsed[jobspec.IS_TIMED] and (is_free or placement.is_fixed(parsed, queue)) then
+      local new = parsed
+      if not is_free then
+        new = { unpack(parsed) }
+        new[jobs.STATE], new[jobspec.RECORD] = placement.place(new, queue), false
+      end
+      local record = new[jobspec.RECORD] or jobs.encode(new)
+      new[jobspec.RECORD] = record
+      repeat
+        local id = serial.next()
+        jobs.create(id, record, arguments[first])
+        reply[n + 1], reply[n + 2] = id, 1
+        n, i, first = n + 2, i + 1, first + 2
+      until new_jobs[i] ~= parsed
+      transition.enter(queue, new, new[jobs.PRIORITY], reply, from)
+    else
+      reply[n + 1], reply[n + 2] = create(parsed, queue, is_free, arguments[first], reply, before)
+      n, i, first = n + 2, i + 1, first + 2
+    end
   end
   return reply
 end

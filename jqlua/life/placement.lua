@@ -58,6 +58,12 @@ function M.units(job, queue, argument)
   return job_units.of_need(name, group, group_value, entries)
 end
 
+--- Whether all jobs of a queue and name wait in the same place.
+---@return boolean
+function M.is_fixed(job, queue)
+  return not queues.has(queue, queues.FAIR) and constraints.fixed(queue[queues.NAME], job[jobs.NAME]) ~= false
+end
+
 --- A lower bound of a queue's ready jobs.
 ---@return number? priority nil if there are none
 ---@return string? id
@@ -147,25 +153,19 @@ end
 
 --- Places members of a set again.
 ---@param members string[] ids and scores
----@param stops boolean whether to stop at the first that stays
----@return string? id of that
-function M.review_all(queue, members, stops)
+local function review_all(queue, members)
   local wanted = {}
   for i = 1, #members, 2 do
     wanted[i], wanted[i + 1] = keys.JOB .. members[i], keys.ARGUMENT .. members[i]
   end
   local raws = wanted[1] and call("MGET", unpack(wanted)) or {}
-  local id
   for i = 1, #members, 2 do
     local job = jobs.from_record(members[i], raws[i])
-    local is_moved = job and M.review(job, queue, raws[i + 1] or nil)
-    if stops and not is_moved then
-      id = members[i]
-      break
+    if job then
+      M.review(job, queue, raws[i + 1] or nil)
     end
   end
   batch.flush()
-  return id
 end
 
 --- Whether a constraint added since the queue's jobs were placed may match waiting ones.
@@ -211,13 +211,16 @@ function M.is_settled(queue)
 end
 
 --- Prepares a queue for a new job.
+---@return boolean is_free whether it waits in the queue's plain set when it is ready
 function M.admit(new, queue)
-  if new[jobs.NAME] ~= new[jobs.QUEUE] then
+  local name = new[jobs.NAME]
+  if name ~= new[jobs.QUEUE] then
     queues.set(queue, queues.MIXED)
   end
   if queue[queues.VERSION] < meta.state[meta.ADDED] then
     M.is_settled(queue)
   end
+  return queues.is_free(queue, name)
 end
 
 --- Places some more of a queue's waiting jobs again.
@@ -236,7 +239,7 @@ function M.walk(queue, most)
   local key = queues.key(queue, at.s)
   local from = at.i and rank.behind(key, at.p, at.i) or 0
   local members = call("ZRANGE", key, from, from + most - 1, "WITHSCORES")
-  M.review_all(queue, members, false)
+  review_all(queue, members)
   at.p, at.i = tonumber(members[#members]) or at.p, members[#members - 1] or at.i
   local count = #members / 2
   if count < most then

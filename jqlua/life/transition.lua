@@ -91,36 +91,58 @@ function M.forget(id, is_more)
   end
 end
 
---- Adds a new job in the state that its record has.
+--- Adds new jobs, which are all alike, in the state that their record has.
 ---@param queue table
+---@param new table one of them
 ---@param score number in the set of that state
-function M.enter(queue, new, score)
-  local id, to, state = new[jobs.ID], new[jobs.STATE], meta.state
+---@param ids table id, anything, id, anything, ...
+---@param from number index of the first
+function M.enter(queue, new, score, ids, from)
+  local to, state, last = new[jobs.STATE], meta.state, #ids
   if to == states.QUEUED then
     if queue[queues.HEAD_PRIORITY] > score then -- of equal priority the newest is not the best
-      queues.note_head(queue, score, id)
+      queues.note_head(queue, score, ids[from])
     end
     queue[queues.REOPENED] = true
   end
-  if new[jobs.OPTIONS] ~= "" or state[meta.EVENTS] then
-    tags.enter(queue, new)
-    events.note(new, nil, to)
+  local has_options = new[jobs.OPTIONS] ~= ""
+  local is_shown = state[meta.EVENTS] or has_options and jobs.options(new).track
+  if has_options or is_shown or to == states.IN_LANE then
+    for i = from, last, 2 do
+      new[jobs.ID] = ids[i]
+      if to == states.IN_LANE then
+        lanes.join(queue, new)
+      end
+      if has_options then
+        tags.enter(queue, new)
+      end
+      if is_shown then
+        events.note(new, nil, to)
+      end
+    end
   end
   if state[meta.COUNTED] then
-    statlog.entered(new)
+    statlog.entered(new, (last - from + 1) / 2)
   end
-  batch.add(queues.key(queue, to), score, id)
+  batch.add(queue[queues.KEYS][to] or queues.key(queue, to), score, ids[from])
+  for i = from + 2, last, 2 do
+    batch.add(queue[queues.KEYS][to], score, ids[i])
+  end
 end
 
 --- Enqueues the notifications of an end.
 local function notify(job, to)
   for _, new in ipairs(notices.of(job, to)) do
-    M.enter(queues.load(new[jobs.QUEUE]), new, meta.state[meta.NOW_MS])
+    M.enter(queues.load(new[jobs.QUEUE]), new, meta.state[meta.NOW_MS], { new[jobs.ID], 1 }, 1)
   end
 end
 
 --- Updates what refers to a job that changes. It is still in its old state.
 local function leave_ties(job, from, to, is_end, is_popped, queue)
+  if jobs.has(job, jobs.HELD) then
+    workers.free(job[jobs.WORKER], job[jobs.ID])
+    jobs.clear(job, jobs.HELD)
+  end
   if jobs.has(job, jobs.LANED) then
     lanes.moved(queue, job, to, is_popped)
   end
@@ -172,7 +194,7 @@ end
 ---@param is_popped? boolean whether it was removed from its old set already
 ---@return boolean kept false if its record was removed
 function M.move(job, to, score, is_popped)
-  local from, id, flags, state = job[jobs.STATE], job[jobs.ID], job[jobs.FLAGS], meta.state
+  local from, id, state = job[jobs.STATE], job[jobs.ID], meta.state
   local change, queue = changes[from] and changes[from][to] or look_up(from, to, id), queues.load(job[jobs.QUEUE])
   -- A move by its worker was counted before (module life.continuation).
   if change[IS_COUNTED] and state[meta.COUNTED] and (from ~= states.RUNNING or job[jobs.HOW] ~= jobs.MOVED_ON) then
@@ -182,14 +204,7 @@ function M.move(job, to, score, is_popped)
   if not is_popped and not change[STAYS] then
     batch.remove(sets[from] or queues.key(queue, from), id)
   end
-  if flags % (2 * jobs.HELD) >= jobs.HELD then
-    workers.free(job[jobs.WORKER], id)
-    flags = flags - jobs.HELD
-    job[jobs.FLAGS] = flags
-  end
-  -- Only these may be referred to by more than their queue.
-  if job[jobs.OPTIONS] ~= "" or flags >= jobs.HELD or flags % (2 * jobs.AWAITED) >= jobs.AWAITED
-    or state[meta.NOTICED] then
+  if job[jobs.FLAGS] >= jobs.TIED or job[jobs.OPTIONS] ~= "" or state[meta.NOTICED] then
     leave_ties(job, from, to, change[IS_END], is_popped, queue)
   end
   if change[LEAVES] then

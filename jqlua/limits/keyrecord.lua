@@ -4,7 +4,7 @@
 -- In a script a key is a table {name, number: of its constraint, limit: of it, or false where it was removed, in_use:
 -- units taken, hold_ms: closed until then by a hold, opens_ms: closed until then for lack of room under the rate,
 -- last_ms: the latest start, timer_ms: in keys.OPENING with this time or an earlier one, queues: in which it holds or
--- held lanes (module limits.parking), is_changed, is_new: it has no record}.
+-- held lanes (module limits.parking), is_changed, is_new: it has no record, raw: the stored record, or false}.
 local batch = require "jqlua.base.batch"
 local due = require "jqlua.base.due"
 local keys = require "jqlua.base.keys"
@@ -23,8 +23,11 @@ local LIMIT = ">ddd"
 -- Keys that this call has read, by name.
 M.keys = {}
 
--- Limits by their records.
+-- Keys of earlier calls, by name: used again while what is stored is what they say.
 local known = KEPT
+
+-- Limits by their records.
+local known_limits = KEPT
 
 local function limit_key(number)
   return keys.LIMIT .. string.format("%d", number)
@@ -32,7 +35,7 @@ end
 
 local function decode_limit(raw)
   local concurrency, rate, period_ms, at = struct.unpack(LIMIT, raw)
-  return memory.keep(known, raw, {
+  return memory.keep(known_limits, raw, {
     concurrency = concurrency, rate = rate, period_ms = period_ms, id = raw:sub(at),
   })
 end
@@ -41,7 +44,7 @@ end
 ---@return table|false limit {concurrency, rate: starts in a period, both 0 for none, period_ms, id: of the constraint},
 --- not to be changed; false if that was removed
 local function limit_of(raw)
-  return raw and (known[raw] or decode_limit(raw))
+  return raw and (known_limits[raw] or decode_limit(raw))
 end
 
 ---@return table|false limit as of limit_of
@@ -73,13 +76,10 @@ function M.delete_limit(number)
   call("UNLINK", limit_key(number))
 end
 
----@param raw string|false its record
----@param raw_limit string|false that of its constraint's limits
----@return table key
-local function decode(name, number, raw, raw_limit)
+local function decode(name, number, raw)
   local key = {
-    name = name, number = number, limit = limit_of(raw_limit), in_use = 0, hold_ms = 0, opens_ms = 0, last_ms = 0,
-    timer_ms = 0, queues = {}, is_changed = false, is_new = not raw,
+    name = name, number = number, limit = false, in_use = 0, hold_ms = 0, opens_ms = 0, last_ms = 0, timer_ms = 0,
+    queues = {}, is_changed = false, is_new = not raw, raw = raw,
   }
   if raw then
     key.in_use, key.hold_ms, key.opens_ms, key.last_ms, key.timer_ms = struct.unpack(FORMAT, raw)
@@ -90,6 +90,18 @@ local function decode(name, number, raw, raw_limit)
       key.queues[#key.queues + 1] = queue_name
     end
   end
+  return memory.keep(known, name, key)
+end
+
+---@param raw string|false its record
+---@param raw_limit string|false that of its constraint's limits
+---@return table key
+local function open(name, number, raw, raw_limit)
+  local key = known[name]
+  if not key or not raw or key.raw ~= raw or key.is_changed then -- it changed in a call that failed
+    key = decode(name, number, raw)
+  end
+  key.limit = limit_of(raw_limit)
   M.keys[name] = key
   return key
 end
@@ -105,7 +117,7 @@ function M.of(entries)
     local key = M.keys[name]
     if not key then
       raws = raws or M.read(entries)
-      key = decode(name, entry[job_units.NUMBER], raws[2 * i - 1], raws[2 * i])
+      key = open(name, entry[job_units.NUMBER], raws[2 * i - 1], raws[2 * i])
     end
     found[i] = key
   end
@@ -134,7 +146,7 @@ end
 ---@return table key
 function M.load_named(name)
   local number = job_units.split_name(name)
-  return M.keys[name] or decode(name, number, unpack(call("MGET", keys.KEY .. name, limit_key(number))))
+  return M.keys[name] or open(name, number, unpack(call("MGET", keys.KEY .. name, limit_key(number))))
 end
 
 --- Reads keys of one constraint in one command.
@@ -168,7 +180,7 @@ end
 
 --- Removes an unused key.
 function M.forget(key)
-  key.hold_ms, key.opens_ms, key.last_ms, key.timer_ms = 0, 0, 0, 0
+  key.hold_ms, key.opens_ms, key.last_ms, key.timer_ms, key.raw = 0, 0, 0, 0, false
   if not key.is_new then
     call("UNLINK", keys.KEY .. key.name, keys.STARTS .. key.name)
     call("ZREM", keys.KEYS_OF .. key.number, M.value_of(key))
@@ -187,7 +199,8 @@ end
 
 --- Buffers a key for the next flush.
 function M.save(key)
-  batch.write(keys.KEY .. key.name, encode(key))
+  key.raw = encode(key)
+  batch.write(keys.KEY .. key.name, key.raw)
   if key.is_new then
     call("ZADD", keys.KEYS_OF .. key.number, 0, M.value_of(key))
     key.is_new = false

@@ -93,11 +93,11 @@ end
 
 --- After a lane of these keys left its queue's index, or has a worse position there: if they have room, sends their
 --- next lanes.
----@param of_lane table[] keys
+---@param lane_keys table[] keys
 ---@param except? table key
-function M.pass_on(queue, of_lane, except)
-  for i = 1, #of_lane do
-    local key = of_lane[i]
+function M.pass_on(queue, lane_keys, except)
+  for i = 1, #lane_keys do
+    local key = lane_keys[i]
     if key ~= except and key.queues[1] then
       send_to(key, queue[queues.NAME])
     end
@@ -117,11 +117,11 @@ function M.send_more(queue)
 end
 
 --- Whether any of these keys holds lanes.
----@param of_lane table[] keys
+---@param lane_keys table[] keys
 ---@return boolean
-function M.holds_any(of_lane)
-  for i = 1, #of_lane do
-    if of_lane[i].queues[1] then
+function M.holds_any(lane_keys)
+  for i = 1, #lane_keys do
+    if lane_keys[i].queues[1] then
       return true
     end
   end
@@ -181,10 +181,10 @@ function M.sweep(most)
 end
 
 --- Takes a unit of each of a starting job's keys.
----@param of_job table[] keys with room
-function M.take(of_job)
-  for i = 1, #of_job do
-    local key = of_job[i]
+---@param job_keys table[] keys with room
+function M.take(job_keys)
+  for i = 1, #job_keys do
+    local key = job_keys[i]
     if key.limit then
       key.in_use, key.is_changed = key.in_use + 1, true
       if key.limit.rate > 0 then
@@ -202,9 +202,9 @@ function M.leave(job)
     return
   end
   if job[jobs.STATE] == states.RUNNING then
-    local of_job = keyrecord.of(units[job_units.ENTRIES])
-    for i = 1, #of_job do
-      local key = of_job[i]
+    local job_keys = keyrecord.of(units[job_units.ENTRIES])
+    for i = 1, #job_keys do
+      local key = job_keys[i]
       if key.limit then
         key.in_use, key.is_changed = key.in_use - 1, true
         M.reopen(key)

@@ -80,11 +80,11 @@ local function has_room(key)
 end
 
 --- The first key without room.
----@param of_job table[] keys
+---@param job_keys table[] keys
 ---@return table? key
-function M.lacking(of_job)
-  for i = 1, #of_job do
-    local key = of_job[i]
+function M.lacking(job_keys)
+  for i = 1, #job_keys do
+    local key = job_keys[i]
     local limit = key.limit
     if limit and (not M.is_open(key) or limit.rate > 0 and not has_room(key)) then
       return key

@@ -46,7 +46,9 @@ function M.enter(queue, job)
   if options.unique_for then
     queues.set(queue, queues.INDEXED)
   end
-  M.replace(job, nil, options.tags)
+  if options.tags then
+    M.replace(job, nil, options.tags)
+  end
 end
 
 --- Removes a job whose record goes.

@@ -43,10 +43,10 @@ end
 
 --- Gives a key to a job.
 ---@param options table the job's
----@param is_next? boolean whether its present holders get it back after this job
-function M.take(options, id, is_next)
+---@param running? string id of a present holder: all of them get it back after this job
+function M.take(options, id, running)
   local key = options.unique
-  local behind = is_next and " " .. call("GET", keys.UNIQUE .. key) or ""
+  local behind = running and " " .. call("GET", keys.UNIQUE .. key) or ""
   local before = call("SET", keys.UNIQUE .. key, id .. behind, "GET")
   if options.unique_within then
     keep(key, options.unique_within)

@@ -6,6 +6,7 @@
 -- anything.
 local batch = require "jqlua.base.batch"
 local budget = require "jqlua.job.budget"
+local glob = require "jqlua.base.glob"
 local jobs = require "jqlua.job.jobs"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
@@ -89,27 +90,26 @@ local function of_pattern(pattern, without, looks)
   return nil, true
 end
 
---- The best place over all entries.
----@param entries table[] {name} or {pattern}
+--- The best place of all.
+---@param wanted string[] names and patterns of queues
 ---@param without? table<string, boolean> names of jobs to be passed over. That is rare and temporary: reading the first
 --- jobs of the first queues is enough
 ---@return table? place
 ---@return boolean? is_more if the search was cut short
-function M.best(entries, without)
+function M.best(wanted, without)
   local looks, best = { left = MOST_LOOKS }, nil
   if without then
     batch.flush() -- what was given before must be seen
   end
-  if not budget.pay(#entries * budget.LOOK) then
+  if not budget.pay(#wanted * budget.LOOK) then
     return nil, true
   end
-  for i = 1, #entries do
-    local entry = entries[i]
-    local place, is_more
-    if entry.pattern then
-      place, is_more = of_pattern(entry.pattern, without, looks)
+  for i = 1, #wanted do
+    local text, place, is_more = wanted[i]
+    if glob.is_pattern(text) then
+      place, is_more = of_pattern(text, without, looks)
     else
-      place, is_more = of_queue(queues.load(entry.name), without, looks)
+      place, is_more = of_queue(queues.load(text), without, looks)
     end
     if is_more then
       return nil, true -- it may be better than all others

@@ -71,9 +71,9 @@ function M.build(pattern)
 end
 
 --- Refuses the call if there is no room for the patterns. Reads.
-function M.check(entries, path)
-  for _, entry in ipairs(entries) do
-    check.refuse(entry.pattern and entry.pattern ~= "*" and not has_place(entry.pattern)
+function M.check(wanted, path)
+  for _, text in ipairs(wanted) do
+    check.refuse(glob.is_pattern(text) and text ~= "*" and not has_place(text)
       and "FULL " .. path .. ": more than " .. MOST .. " different patterns were in use today")
   end
 end

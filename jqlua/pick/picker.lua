@@ -1,11 +1,11 @@
 -- Gives out jobs: those of a pick, of the pick of a finish, and of assign, which chooses workers, too.
 --
--- A plan is what such a call has to do: {wish: as of wishes.of_pick, or of it {worker, count, rounds,
--- wait}; worker: who gets the next job; reply: next_ms, and for each job what is in front, if anything, its
--- document and argument are appended; count and bytes of these jobs; request token or nil, started: what it remembers},
--- and, where needed, {queue: the only one that is read, is_quiet: no jobs are wanted, has_slots: its worker is pushed
--- to, remembered: of its request, front(worker): what stands in front of each job, is_cut: a search
--- was cut short, so that there may be a better job than what is given}.
+-- A plan is what such a call has to do: {wish: as of wishes.of_pick, or of it {worker, count, rounds, wait}; worker:
+-- who gets the next job; reply: next_ms, and for each job what is in front, if anything, its document and argument are
+-- appended; count and bytes of these jobs; request token or nil, started: what it remembers}, and, where needed,
+-- {queue: the only one that is read, is_quiet: no jobs are wanted, has_slots: its worker is pushed to, remembered: of
+-- its request, front(worker): what stands in front of each job, is_cut: a search was cut short, so that there may be a
+-- better job than what is given}.
 local attempts = require "jqlua.life.attempts"
 local batch = require "jqlua.base.batch"
 local budget = require "jqlua.job.budget"
@@ -73,7 +73,7 @@ function M.prepare(wish, token, raws, at, reply)
   if wish.queue then
     plan.queue, at = queues.decode(wish.queue, raws[at]), at + 1
   else
-    patterns.check(wish.entries, wish.path .. "queues")
+    patterns.check(wish.wanted, wish.path .. "queues")
   end
   if token then
     plan.remembered, at = raws[at], at + 1
@@ -157,14 +157,14 @@ end
 
 --- Gives out the first jobs of the best places of a round.
 ---@return boolean? is_more whether there may be more
-local function fill_round(plan, source, entries)
+local function fill_round(plan, source, wanted)
   local queue, most = plan.queue, plan.wish.count
   while plan.count < most do
     local place, is_more
     if queue then
       place, is_more = places.best(queue, true)
     else
-      place, is_more = source.choose(plan, entries)
+      place, is_more = source.choose(plan, wanted)
     end
     if not place then
       return is_more
@@ -195,9 +195,9 @@ local function fill(plan, source)
 end
 
 --- Gives out the jobs of a plan, or those that its request got before. Must not raise: writes have begun.
----@param source table kind of request; choose(plan, entries) finds the best place of one of the wish's rounds, or of
---- all its entries, and whether the search was cut short; wanted(plan): the queues for which a sleeper is woken, and
---- the names that it refuses
+---@param source table kind of request; choose(plan, wanted) finds the best place of one of the wish's rounds, or of all
+--- that it wants, and whether the search was cut short; wanted(plan): the queues for which a sleeper is woken, and the
+--- names that it refuses
 ---@return number? ms for how long its worker sleeps, if it was put to sleep
 function M.give(plan, source)
   local state, reply, wish, is_quiet = meta.state, plan.reply, plan.wish, plan.is_quiet
@@ -210,8 +210,9 @@ function M.give(plan, source)
     sleepers.awake(wish.worker, wait.on)
   end
   -- What is due goes first. What is buffered must be seen, if it may concern the choice.
-  local is_due, key = state[meta.NEXT_DUE] <= state[meta.NOW_MS], plan.queue and queues.key(plan.queue, states.QUEUED)
-  if is_due or not key or batch.adds[key] or batch.removals[key] then
+  local is_due, queue = state[meta.NEXT_DUE] <= state[meta.NOW_MS], plan.queue
+  local key = queue and queues.key(queue, states.QUEUED)
+  if is_due or not key or batch.adds[key] or batch.removals[key] or batch.adds[queues.key(queue, states.IN_LANE)] then
     transition.commit()
   end
   if is_due then
@@ -222,7 +223,7 @@ function M.give(plan, source)
   local wakes = wait and (plan.count > 0 or is_quiet) and state[meta.SLEEPERS] > 0
   local is_ready = is_more
   if wakes and not is_more and (is_quiet or plan.count >= wish.count) then
-    local place, is_cut = source.choose(plan, wish.entries)
+    local place, is_cut = source.choose(plan, wish.wanted)
     is_ready = place or is_cut
   end
   transition.commit()
@@ -245,8 +246,8 @@ end
 
 local PICK = {
   kind = "p",
-  choose = function(plan, entries)
-    return chooser.best(entries, plan.wish.without)
+  choose = function(plan, wanted)
+    return chooser.best(wanted, plan.wish.without)
   end,
   wanted = function(plan)
     return plan.wish.wanted, plan.wish.without

@@ -28,8 +28,6 @@ local call = redis.call
 
 -- Keys that open by time, looked at before a choice.
 local STEPS = 100
--- Plain jobs that are placed again at a time.
-local PAGE = 8
 -- Jobs of each set that are searched for one that is not refused.
 local LOOK = 100
 -- Jobs of a lane that are taken at a time.
@@ -148,15 +146,9 @@ local function is_behind()
   return state[meta.NEXT_DUE] <= state[meta.NOW_MS] and (not rollout.finish() or select(2, parking.sweep(STEPS)))
 end
 
---- Whether the first plain job of a queue stands where it belongs. Places some of those again that do not.
-local function is_in_place(queue, id)
-  local first = call("ZRANGE", queues.key(queue, states.QUEUED), 0, PAGE - 1, "WITHSCORES")
-  return placement.review_all(queue, first, true) == id
-end
-
 --- The best place of a queue with lanes, or with jobs that may have to be placed again: then of as few as possible.
 local function with_lanes(queue)
-  if is_behind() then
+  if not budget.is_left() or is_behind() then
     return nil, true
   end
   local is_settled = placement.is_settled(queue)
@@ -180,7 +172,8 @@ local function with_lanes(queue)
       return best
     end
     best.is_single = true
-    if best == lane or is_in_place(queue, best.id) then
+    local job = best ~= lane and jobs.read(best.id)
+    if not job or not place_again(job, queue) then
       return best
     end
   until not budget.is_left()
@@ -273,10 +266,10 @@ local function read(popped)
 end
 
 --- Takes units of a job's keys and removes it from the waiting ones of its lane.
-local function take_units(queue, job, of_job)
+local function take_units(queue, job, job_keys)
   budget.pay(budget.of_job(job))
   batch.remove(queues.key(queue, states.IN_LANE), job[jobs.ID])
-  parking.take(of_job)
+  parking.take(job_keys)
 end
 
 --- Counts a turn of a lane's group.

@@ -2,7 +2,6 @@
 local apikeys = require "jqlua.access.apikeys"
 local budget = require "jqlua.job.budget"
 local chooser = require "jqlua.pick.chooser"
-local glob = require "jqlua.base.glob"
 local keys = require "jqlua.base.keys"
 local rank = require "jqlua.base.rank"
 
@@ -11,17 +10,14 @@ local M = {}
 local call = redis.call
 
 --- Pools that have a worker with room, and a valid key if any.
----@return table[] pools {key, entries, refused (set) or nil, wanted}
+---@return table[] pools {key, wanted, refused (set) or nil}
 function M.with_room()
   local open_pools = {}
   local known = call("HGETALL", keys.POOLS)
   for i = 1, #known, 2 do
     local definition = call("EXISTS", keys.POOL .. known[i]) == 1 and cmsgpack.unpack(known[i + 1])
     if definition and (not definition.a or apikeys.lasts(definition.a)) then
-      local pool = { key = known[i], entries = {}, wanted = definition.q }
-      for j, text in ipairs(definition.q) do
-        pool.entries[j] = glob.is_pattern(text) and { pattern = text } or { name = text }
-      end
+      local pool = { key = known[i], wanted = definition.q }
       for _, name in ipairs(definition.r) do
         pool.refused = pool.refused or {}
         pool.refused[name] = true
@@ -59,7 +55,7 @@ function M.choose(open_pools, without, count)
   for _, pool in ipairs(open_pools) do
     local id, its_load = least_loaded(pool, without, count)
     if id then
-      local place, is_cut = chooser.best(pool.entries, pool.refused)
+      local place, is_cut = chooser.best(pool.wanted, pool.refused)
       is_more = is_more or is_cut
       if place and (not best or rank.is_before(place.priority, place.id, best.priority, best.id)
         or place.id == best.id and its_load < load) then

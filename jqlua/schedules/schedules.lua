@@ -61,7 +61,7 @@ function M.check(spec)
   for _, field in ipairs({ "run_at", "depends" }) do
     check.refuse(job[field] ~= nil and "INVALID job." .. field .. ": not valid for the job of a schedule")
   end
-  jobspec.check(job, "job", 0)
+  jobspec.check(job, 0)
   if job.headers and not next(job.headers) then
     job.headers = nil -- like a job's; it would be shown as an empty list
   end
@@ -173,7 +173,7 @@ local function create(schedule, at_ms, is_beside)
   local options = jobs.copy_options(new)
   options.schedule, options.schedule_ms = schedule.s.id, at_ms
   jobs.set_options(new, options)
-  local id, created = creation.create(new, schedule.a)
+  local id, created = unpack(creation.create_all({ new }, { schedule.a }, 1, {}))
   if created == 1 then
     note_made(schedule, id, not is_beside and at_ms or nil)
   end

@@ -201,10 +201,9 @@ local function sweep_workers(_, limit)
     done = done + math.max(failed, 1)
     if call("EXISTS", keys.HELD .. id) == 0 then
       record = workers.edit(id)
-      local seen_ms = tonumber(call("ZSCORE", keys.ALIVE, id))
       departure.forget(id)
       if record then
-        workers.died(id, record, seen_ms)
+        workers.died(id, record)
       end
     end
     if not budget.pay(budget.RECORD) or done >= limit then

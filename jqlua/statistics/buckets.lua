@@ -46,7 +46,7 @@ end
 --- Adds a value to those of a cell.
 ---@param place number WAIT or RUN
 ---@param steps table those of values that came before
-local function note(cell, place, ms, steps)
+local function note(cell, place, ms, count, steps)
   local values, step = cell[place], steps[ms]
   if not step then
     step = step_of(ms)
@@ -60,7 +60,7 @@ local function note(cell, place, ms, steps)
   elseif ms > values[4] then
     values[4] = ms
   end
-  values[1], values[2], values[step] = values[1] + 1, values[2] + ms, (values[step] or 0) + 1
+  values[1], values[2], values[step] = values[1] + count, values[2] + ms * count, (values[step] or 0) + count
 end
 
 local function add_values(to, from)
@@ -126,19 +126,17 @@ end
 local function parse(log)
   local values, cells, steps = values_of(log), {}, {}
   local cell
-  for i = 2, #values, 3 do
-    local kind, first, second = values[i], values[i + 1], values[i + 2]
+  for i = 2, #values, 4 do
+    local kind, first, second, count = values[i], values[i + 1], values[i + 2], values[i + 3]
     if kind == statlog.HEAD then
       cell = cell_of(cells, second, first)
-    elseif kind == statlog.ENQUEUED then
-      cell[1] = cell[1] + first
     else
-      cell[kind] = cell[kind] + 1
+      cell[kind] = cell[kind] + count
       if first < NONE then
-        note(cell, M.WAIT, first, steps)
+        note(cell, M.WAIT, first, count, steps)
       end
       if second < NONE then
-        note(cell, M.RUN, second, steps)
+        note(cell, M.RUN, second, count, steps)
       end
     end
   end

@@ -2,10 +2,10 @@
 -- statistics.buckets), so that the common call pays for one command. The last item of new jobs stands behind the last
 -- id (module base.serial), which their calls read and write anyway, until a job comes that it cannot count.
 --
--- An item is three values: kind, and two numbers. With kind 1 (enqueued) the first is a count; with others they are the
--- ms that the job waited for its first start, and that an attempt ran that is done, or NONE. The head in front of items
--- says what they are of, with kind 0: the minute since 1970, and queue, 0 byte, name (empty if it is the queue's). All
--- are made with struct, and are MessagePack: of the ways to write and to read them, these are the cheapest.
+-- An item is four values: kind, the ms that a job waited for its first start, and that an attempt ran that is done,
+-- each or NONE, and how often that was. The head in front of items says what they are of: kind 0, the minute since
+-- 1970, queue, 0 byte and name (empty if it is the queue's), and 0. All are made with struct, and are MessagePack: of
+-- the ways to write and to read them, these are the cheapest.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local jobs = require "jqlua.job.jobs"
@@ -14,8 +14,9 @@ local states = require "jqlua.job.states"
 
 local M = {}
 
-local HEAD = ">BI5I3c0"
-local ITEM = ">BI5I5"
+local HEAD = ">BI5I3c0B"
+local ITEM = ">BI5I5I5"
+local COUNT_OFFSET = 12 -- of an item, behind its first byte
 -- MessagePack's first bytes of numbers in 4 bytes, and of texts.
 local NUMBER = 206 * 4294967296
 local TEXT = 218 * 65536
@@ -26,7 +27,7 @@ local MOST = 4294967294
 M.FULL = 8192
 
 M.HEAD = 0
-M.ENQUEUED = 1
+local ENQUEUED = 1
 local DONE = 2
 local FAILED = 3
 local LAPSED = 4
@@ -36,8 +37,11 @@ local RELEASED = 7
 local MOVED = 8
 local SKIPPED = 9
 
--- [1]: what this call has not written yet: queue and name of the last head, head, item, ...
+-- What this call has not written yet: head, item, ...
 M.gathered = KEPT
+
+-- Queue and name of the last head; behind it, in no item yet: kind, wait, run, how often.
+local latest = { false, false, 0, 0, 0, 0 }
 
 -- New jobs of this call that are in no item yet: of which queue and name, how many.
 local new = { "", "", 0 }
@@ -51,36 +55,40 @@ local function head_of(queue, name)
   if minute ~= made[3] or name ~= made[2] or queue ~= made[1] then
     local pair = queue .. "\0" .. (name == queue and "" or name)
     made[1], made[2], made[3] = queue, name, minute
-    made[4] = struct.pack(HEAD, M.HEAD, NUMBER + minute, TEXT + #pair, pair)
+    made[4] = struct.pack(HEAD, M.HEAD, NUMBER + minute, TEXT + #pair, pair, 0)
   end
   return made[4]
 end
 
-local function item(kind, first, second)
-  return struct.pack(ITEM, kind, NUMBER + first, NUMBER + second)
+local function item(kind, wait, run, count)
+  return struct.pack(ITEM, kind, NUMBER + wait, NUMBER + run, NUMBER + count)
 end
 
-local function add(queue, name, kind, first, second)
-  local list = M.gathered[1]
-  if not list then
-    list = { queue, name, head_of(queue, name), nil }
-    M.gathered[1] = list
-  elseif list[1] ~= queue or list[2] ~= name then
-    list[1], list[2], list[#list + 1] = queue, name, head_of(queue, name)
+--- Makes an item of what happened last.
+local function close()
+  if latest[6] > 0 then
+    M.gathered[#M.gathered + 1] = item(latest[3], latest[4], latest[5], latest[6])
+    latest[6] = 0
   end
-  list[#list + 1] = item(kind, first, second)
 end
 
---- Records a new job.
-function M.entered(job)
+--- Adds items with a head of their own.
+local function add(items)
+  close()
+  M.gathered[#M.gathered + 1], latest[1] = items, false
+end
+
+--- Records new jobs.
+---@param job table one of them; all have its queue and name
+function M.entered(job, count)
   local queue, name = job[jobs.QUEUE], job[jobs.NAME]
   if new[1] ~= queue or new[2] ~= name then
     if new[3] > 0 then
-      add(new[1], new[2], M.ENQUEUED, new[3], M.NONE)
+      add(head_of(new[1], new[2]) .. item(ENQUEUED, M.NONE, M.NONE, new[3]))
     end
     new[1], new[2], new[3] = queue, name, 0
   end
-  new[3] = new[3] + 1
+  new[3] = new[3] + count
 end
 
 --- The item of the last new jobs, with its head.
@@ -94,61 +102,70 @@ function M.follow(before)
   local head = head_of(new[1], new[2])
   new[3] = 0
   if before:sub(1, #head) == head then
-    count = count + struct.unpack(">I4", before, #head + 3) -- behind kind and first byte
+    count = count + struct.unpack(">I4", before, #head + 1 + COUNT_OFFSET)
   elseif before ~= "" then
-    local list = M.gathered[1] or { "", "" }
-    M.gathered[1] = list
-    list[1], list[2], list[#list + 1] = "", "", before
+    add(before)
   end
-  return head .. item(M.ENQUEUED, count, M.NONE)
+  return head .. item(ENQUEUED, M.NONE, M.NONE, count)
 end
 
-local function kind_of(job, to)
-  if to == states.DONE or to == states.KEPT then
-    return DONE
-  elseif to == states.ERROR then
-    return ERROR
-  elseif to == states.CANCELLED then
-    return CANCELLED
-  elseif to == states.SKIPPED then
-    return SKIPPED
-  elseif to == states.RETRYING then
-    return job[jobs.HOW] == jobs.LAPSED and LAPSED or FAILED
-  end
-  return job[jobs.HOW] == jobs.MOVED_ON and MOVED or RELEASED
-end
+-- What a change counts as, by the state that it led to, or else by how the attempt ended.
+local KINDS = {
+  [states.DONE] = DONE, [states.KEPT] = DONE, [states.ERROR] = ERROR, [states.CANCELLED] = CANCELLED,
+  [states.SKIPPED] = SKIPPED,
+}
+local KINDS_OF_ATTEMPTS = { [jobs.FAILED] = FAILED, [jobs.LAPSED] = LAPSED, [jobs.MOVED_ON] = MOVED }
 
 local function within(ms)
   return ms < 0 and 0 or ms > MOST and MOST or ms
+end
+
+local function note(job, kind, wait, run)
+  local queue, name, list = job[jobs.QUEUE], job[jobs.NAME], M.gathered
+  local is_same = list[1] and queue == latest[1] and name == latest[2]
+  if is_same and wait == latest[4] and run == latest[5] and kind == latest[3] then
+    latest[6] = latest[6] + 1
+    return
+  end
+  close()
+  if not is_same then
+    latest[1], latest[2], list[#list + 1] = queue, name, head_of(queue, name)
+  end
+  latest[3], latest[4], latest[5], latest[6] = kind, wait, run, 1
 end
 
 --- Records the end of an attempt or a job. The job still has the queue and name under which it counts, and HOW is set.
 ---@param from string letter of its state
 ---@param to string
 function M.left(job, from, to)
-  local wait, run, kind = M.NONE, M.NONE, kind_of(job, to)
+  local wait, run, kind = M.NONE, M.NONE, KINDS[to] or KINDS_OF_ATTEMPTS[job[jobs.HOW]] or RELEASED
   if from == states.RUNNING then
     local started_ms = job[jobs.STARTED_MS]
     if job[jobs.ATTEMPT] == 1 then
       local ready_ms = job[jobs.OPTIONS] ~= "" and jobs.options(job).ready_ms or jobs.created_ms(job[jobs.ID])
       wait = within(started_ms - ready_ms)
     end
-    run = kind == DONE and within(meta.state[meta.NOW_MS] - started_ms) or run
+    if kind == DONE then
+      run = within(meta.state[meta.NOW_MS] - started_ms)
+    end
   end
-  add(job[jobs.QUEUE], job[jobs.NAME], kind, wait, run)
+  note(job, kind, wait, run)
 end
 
 --- Records that a job that does not run moves to another queue.
 function M.moved(job)
-  add(job[jobs.QUEUE], job[jobs.NAME], MOVED, M.NONE, M.NONE)
+  note(job, MOVED, M.NONE, M.NONE)
 end
 
 --- Appends the records to the log.
 ---@return boolean whether the log is to be folded
 function M.write()
-  local list = M.gathered[1]
-  M.gathered[1] = nil
-  return redis.call("APPEND", keys.LOG, table.concat(list, "", 3)) > M.FULL
+  close()
+  local list, log = M.gathered, table.concat(M.gathered)
+  for i = #list, 1, -1 do
+    list[i] = nil
+  end
+  return redis.call("APPEND", keys.LOG, log) > M.FULL
 end
 
 --- All that is recorded.

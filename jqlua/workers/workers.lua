@@ -31,13 +31,7 @@ local known = KEPT
 
 -- Records that this call has read, or false.
 local open = {}
--- Their last signs of life.
-local seen_ms = {}
-
--- In front of a record: its last sign of life, as in keys.ALIVE.
-local SEEN = ">d"
-local SEEN_SIZE = 8
--- So soon after one, picks and finishes write no other.
+-- So soon after a sign of life picks and finishes write no other.
 local APART_MS = 1000
 
 local MOST_RUNNING = 100
@@ -48,12 +42,7 @@ local KEPT_MS = 3600000
 --- Like load, from a record that was read with others.
 ---@param raw string|false
 function M.decode(id, raw)
-  local record = false
-  if raw then
-    local bytes = raw:sub(SEEN_SIZE + 1)
-    seen_ms[id] = struct.unpack(SEEN, raw)
-    record = known[bytes] or memory.keep(known, bytes, cmsgpack.unpack(bytes))
-  end
+  local record = raw and (known[raw] or memory.keep(known, raw, cmsgpack.unpack(raw)))
   open[id] = record
   return record or nil
 end
@@ -61,7 +50,7 @@ end
 ---@return table? record not to be changed (see edit): {n name, q queues, u url, m max_jobs, r refused names, p pool,
 --- w why it rests, k what was asked of it (quiet, stop), l how many of its attempts timed out, s secrets with a blank
 --- between, a id of the key that it was registered with, h host, i pid, v version, j names of the jobs that it knows,
---- x ids of jobs that it is about to lose}
+--- x ids of jobs that it is about to lose, t its last sign of life, as in keys.ALIVE}
 function M.load(id)
   local record = open[id]
   if record ~= nil then
@@ -85,7 +74,7 @@ end
 
 function M.save(id, record)
   open[id] = record
-  call("SET", keys.WORKER .. id, struct.pack(SEEN, seen_ms[id] or 0) .. cmsgpack.pack(record))
+  call("SET", keys.WORKER .. id, cmsgpack.pack(record))
 end
 
 function M.forget(id)
@@ -179,22 +168,22 @@ end
 
 --- Records a sign of life: an unreachable worker is reachable again.
 function M.seen(id)
-  local now = meta.state[meta.NOW_MS]
-  seen_ms[id] = now
+  local now, record = meta.state[meta.NOW_MS], M.edit(id)
   call("ZADD", keys.ALIVE, now, id)
   due.note(due.WORKERS, now + settings.at(settings.WORKER_TTL) * 1000)
-  local record = M.edit(id)
+  record.t = now
   if record.w == "unreachable" then
     M.end_rest(id, record)
   else
-    call("SETRANGE", keys.WORKER .. id, 0, struct.pack(SEEN, now))
+    M.save(id, record)
   end
 end
 
 --- Records that a worker picked or finished, whose record was read.
 function M.came_by(id)
-  local passed_ms = meta.state[meta.NOW_MS] - seen_ms[id]
-  if passed_ms < 0 or passed_ms >= APART_MS or open[id].w == "unreachable" then
+  local record = open[id]
+  local passed_ms = meta.state[meta.NOW_MS] - record.t
+  if passed_ms < 0 or passed_ms >= APART_MS or record.w == "unreachable" then
     M.seen(id)
   end
 end
@@ -293,7 +282,7 @@ local SILENT_MS = 180000
 local MOST = 1000
 local DROPPED = 10 -- at most, by one call
 
----@return table? record as load gives it, and t seen_ms, b since_ms, d whether it was registered and died
+---@return table? record as load gives it, and b since_ms, d whether it was registered and died
 local function load_listed(id)
   local raw = call("HGET", keys.LISTED, id)
   local record = raw and cmsgpack.unpack(raw)
@@ -302,7 +291,7 @@ end
 
 ---@return boolean
 function M.is_gone(record)
-  return record.d or record.t <= meta.state[meta.NOW_MS] - SILENT_MS
+  return record.d or record.b and record.t <= meta.state[meta.NOW_MS] - SILENT_MS
 end
 
 --- The record of a worker that is registered or listed.
@@ -343,9 +332,8 @@ end
 
 --- Records a registered worker that died.
 ---@param record table a copy
----@param last_ms number its last sign of life
-function M.died(id, record, last_ms)
-  record.d, record.t, record.b, record.s, record.k = true, last_ms, jobs.created_ms(id:sub(2)), nil, nil
+function M.died(id, record)
+  record.d, record.b, record.s, record.k = true, jobs.created_ms(id:sub(2)), nil, nil
   list(id, record)
 end
 

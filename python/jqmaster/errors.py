@@ -10,6 +10,9 @@ _REPLY = re.compile(r"(INVALID|NOTFOUND|CONFLICT|EXPIRED|LOST|FULL|VERSION)(?: (
 _CODE = re.compile(r"[A-Z]+ ")
 _LUA_ERROR = re.compile(r"user_(script|function):\d+:")
 
+CLASSES: dict[str, type[JQError]] = {}
+"""By their codes."""
+
 
 class JQError(Exception):
     """An operation was refused, and nothing has changed.
@@ -19,6 +22,10 @@ class JQError(Exception):
     """
 
     code = "ERROR"
+
+    def __init_subclass__(cls, code: str = "") -> None:
+        cls.code = code or cls.code
+        CLASSES.setdefault(cls.code, cls)
 
     def __init__(self, message: str, path: str | None = None, *, code: str | None = None) -> None:
         self.code = code or type(self).code
@@ -30,94 +37,68 @@ class JQError(Exception):
         return f"{self.code} {self.path}: {self.message}" if self.path else f"{self.code} {self.message}".rstrip()
 
 
-class Invalid(JQError):
+class Invalid(JQError, code="INVALID"):
     """An argument is wrong; ``path`` names it."""
 
-    code = "INVALID"
 
-
-class NotFound(JQError):
+class NotFound(JQError, code="NOTFOUND"):
     """There is no such job, worker, …"""
 
-    code = "NOTFOUND"
 
-
-class Conflict(JQError):
+class Conflict(JQError, code="CONFLICT"):
     """It exists, but its state does not allow this."""
 
-    code = "CONFLICT"
 
-
-class Expired(JQError):
+class Expired(JQError, code="EXPIRED"):
     """What was kept for some time is gone: the result of a job that is done."""
 
-    code = "EXPIRED"
 
-
-class Lost(JQError):
+class Lost(JQError, code="LOST"):
     """The attempt presented is not the one that holds the job."""
 
-    code = "LOST"
 
-
-class Full(JQError):
+class Full(JQError, code="FULL"):
     """A queue's ``max_waiting`` is reached, or another limit of the namespace; the message names it."""
 
-    code = "FULL"
 
-
-class Version(JQError):
+class Version(JQError, code="VERSION"):
     """The namespace is not set up, or holds data of another schema."""
 
-    code = "VERSION"
 
-
-class Unauthorized(JQError):
+class Unauthorized(JQError, code="UNAUTHORIZED"):
     """A master asks for a key, and got none, or one that is not good (any more)."""
 
-    code = "UNAUTHORIZED"
 
-
-class Forbidden(JQError):
+class Forbidden(JQError, code="FORBIDDEN"):
     """The key may not do this; the message says which role it takes, or which queues the key is bound to. Or the
     user of Redis may not: then the message is Redis's own, `NOPERM …`."""
 
-    code = "FORBIDDEN"
 
-
-class TooFast(JQError):
+class TooFast(JQError, code="RATE"):
     """The rate limit of the key is exceeded."""
 
-    code = "RATE"
 
-
-class Internal(JQError):
+class Internal(JQError, code="INTERNAL"):
     """A script failed with a Lua error: a bug of JQ. Unlike after other errors, writes may have happened."""
 
-    code = "INTERNAL"
 
-
-class Unavailable(JQError):
+class Unavailable(JQError, code="UNAVAILABLE"):
     """Redis could not be asked, or did not carry out the call: connection lost, out of memory, read-only, …
 
     ``cause`` is the exception of redis-py, ``place`` which partition of a cluster it was. After a lost connection or a
     timeout the call may have been carried out.
     """
 
-    code = "UNAVAILABLE"
-
     def __init__(self, message: str, cause: Exception | None = None, place: str = "") -> None:
         super().__init__(f"{place}: {message}" if place else message)
         self.cause, self.place = cause, place
 
 
-class Vanished(Unavailable):
+class Vanished(Unavailable, code="VERSION"):
     """A namespace that was there is not set up any more: Redis was emptied, or is another one.
 
     Nothing was carried out. It goes on when the namespace is back, from a backup or set up by somebody.
     """
-
-    code = "VERSION"
 
 
 class UnsuitableServer(Unavailable):
@@ -135,10 +116,8 @@ class NoFunctions(UnsuitableServer):
         super().__init__(f"functions cannot be used in this Redis ({why}); form scripts or auto can", cause)
 
 
-class NotInstalled(JQError):
+class NotInstalled(JQError, code="NOTINSTALLED"):
     """What was asked for needs packages that only an extra of this one brings; the message names it."""
-
-    code = "NOTINSTALLED"
 
     def __str__(self) -> str:
         return self.message
@@ -153,13 +132,6 @@ def brought_by(extra: str, what: str) -> Iterator[None]:
         if (error.name or "").startswith("jqmaster"):
             raise
         raise NotInstalled(f"{what} needs {error.name}: pip install 'jqmaster[{extra}]'") from error
-
-
-CLASSES: dict[str, type[JQError]] = {
-    kind.code: kind
-    for kind in (Invalid, NotFound, Conflict, Expired, Lost, Full, Version, Unauthorized, Forbidden, TooFast)
-}
-"""Of refusals, by their codes."""
 
 
 def parse(text: str) -> JQError | None:

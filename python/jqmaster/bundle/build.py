@@ -3,7 +3,6 @@
 The operations of a job's life become a library of Redis functions as well.
 
 The same sources give the same bytes, and so the same shas, on any machine.
-``python -m jqmaster.bundle.build [--clock settable] OUTDIR`` writes the chunks and their ``manifest.json``.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import hashlib
 import json
 import os
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, cast
@@ -71,16 +70,11 @@ class Bundle(dict[str, Script]):
     library: Library | None = None
 
 
-def library_of(scripts: Mapping[str, Script]) -> Library | None:
-    """The library of a Bundle; None for any other map of scripts."""
-    return getattr(scripts, "library", None)
-
-
-def version_of(scripts: Mapping[str, Script]) -> str:
+def version_of(scripts: Bundle) -> str:
     """The version of scripts and their library: the package's, and a digest, as ``0.1.0+3f2a9c1d``."""
     lines = "".join(f"{name} {scripts[name].sha} {scripts[name].flags}\n" for name in sorted(scripts))
-    if library := library_of(scripts):
-        lines += f"{library.name} {hashlib.sha1(library.source.encode()).hexdigest()}\n"
+    if scripts.library:
+        lines += f"{scripts.library.name}\n"  # which says what it holds
     return f"{__version__}+{hashlib.sha1(lines.encode()).hexdigest()[:8]}"
 
 
@@ -171,13 +165,13 @@ def _read(path: Path) -> str:
     return path.read_bytes().decode("utf-8").replace("\r\n", "\n")
 
 
-def dump(scripts: Mapping[str, Script], directory: Path) -> None:
+def dump(scripts: Bundle, directory: Path) -> None:
     """Write each script to ``directory`` as ``<name>.lua``, its head in front, the library as ``library.lua``, and
     what they are as ``manifest.json``."""
     directory.mkdir(parents=True, exist_ok=True)
     for script in scripts.values():
         (directory / f"{script.name}.lua").write_bytes(script.source.encode())
-    if library := library_of(scripts):
+    if library := scripts.library:
         (directory / "library.lua").write_bytes(library.source.encode())
     manifest = {
         "version": version_of(scripts),
@@ -185,22 +179,3 @@ def dump(scripts: Mapping[str, Script], directory: Path) -> None:
         "library": library and {"name": library.name, "functions": sorted(library.functions)},
     }
     (directory / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
-
-
-def main() -> None:
-    import argparse
-
-    parser = argparse.ArgumentParser(prog="jqmaster.bundle.build", description="Build the Lua scripts.")
-    parser.add_argument("--clock", choices=["server", "settable"], default="server")
-    parser.add_argument("--sources", type=Path, help="directory that holds scripts/ and jqlua/; default: this checkout")
-    parser.add_argument("outdir", type=Path)
-    options = parser.parse_args()
-    scripts = build(options.sources, options.clock) if options.sources else builtin(options.clock)
-    dump(scripts, options.outdir)
-    print(f"{len(scripts)} scripts, version {version_of(scripts)}, in {options.outdir}")
-
-
-if __name__ == "__main__":
-    from jqmaster.bundle import build as module
-
-    module.main()  # so that what is kept names its classes by the module, not by `__main__`

@@ -25,14 +25,13 @@ from jqmaster.client.task import (
     Middleware,
     ScheduleOptions,
     Task,
-    When,
     calls_of,
 )
 from jqmaster.connection import url as redis_url
 from jqmaster.engine import options, zones
 from jqmaster.engine.calling import contract_of, given
 from jqmaster.engine.engine import Operations
-from jqmaster.engine.options import JobOptions, Limits, Where, known
+from jqmaster.engine.options import JobOptions, Limits, When, Where, known
 from jqmaster.engine.replies import Document, Page
 from jqmaster.engine.scripts import Form
 from jqmaster.worker.notes import current_job
@@ -82,7 +81,7 @@ class Registry(FlowMethods):
             namespace,
             cast(Form, form or os.environ.get("JQ_FORM") or "auto"),
             os.environ.get("JQ_RECREATE") == "1" if recreate is None else recreate,
-            actor, key, key_file, float(os.environ.get("JQ_WAIT") or 5) if wait is None else wait,
+            actor, key, key_file, wait or float(os.environ.get("JQ_WAIT") or 0) or None,
         )  # fmt: skip
         self.serializer: Serializer = serializer or MessagePack()
         self.defaults: JobOptions = options.check(defaults)

@@ -6,14 +6,14 @@ import functools
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, ParamSpec, Protocol, Self, TypedDict, TypeVar, Unpack, cast, overload
+from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar, Unpack, cast, overload
 
 from jqmaster.client import calling
 from jqmaster.client.calling import Converter
 from jqmaster.client.handle import Handle
 from jqmaster.client.link import plain
 from jqmaster.engine import options, tracing
-from jqmaster.engine.options import JobOptions, NewJob, Seconds
+from jqmaster.engine.options import JobOptions, NewJob, When
 from jqmaster.engine.replies import Job
 from jqmaster.worker.ending import UNPACKABLE, FollowUp, JobFailed, Move, NewCall, returned, text_of, unpackable
 from jqmaster.worker.notes import notebook_of
@@ -263,22 +263,6 @@ class Decorator(Protocol):
     def __call__(self, function: Callable[P, R], /) -> DefinedTask[P, R, R]: ...
     @overload
     def __call__(self, /, **given: Unpack[TaskOptions]) -> Decorator: ...
-
-
-class When(TypedDict, total=False):
-    """When a recurring job is made (docs/schedules.md)."""
-
-    every: Seconds | None
-    cron: str | None
-    timezone: str | None
-    """Whose clocks `cron` is about, such as `Europe/Berlin`; default: UTC."""
-    tz: str | None
-    """Its rule, as in POSIX' variable TZ; default: what is known of `timezone` here, or by the master."""
-    catch_up: bool | None
-    """Whether a moment that passed more than a minute ago still makes a job; default: True."""
-    paused: bool | None
-    declared: str | None
-    """What tells a program's declaration: nothing changes where it was declared the same before."""
 
 
 class ScheduleOptions(When, total=False):

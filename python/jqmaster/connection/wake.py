@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
@@ -47,12 +46,6 @@ async def end(tasks: Iterable[asyncio.Task[Any] | None], within_s: float | None 
         await asyncio.wait(ending, timeout=within_s)
 
 
-class _Sleeper:
-    def __init__(self, who: str) -> None:
-        self.who = who
-        self.alarm = asyncio.Event()
-
-
 class Channel:
     """The sleepers of one channel in this process, their BZPOPMIN connection and their timer."""
 
@@ -61,7 +54,7 @@ class Channel:
         self._redis = redis
         self._block_s = block_s
         self._endpoint = endpoint_of(redis)
-        self._sleepers: deque[_Sleeper] = deque()
+        self._sleepers: dict[asyncio.Event, str] = {}  # and who sleeps; the longest sleeper comes first
         self._sleeper_came = asyncio.Event()
         self._listener: asyncio.Task[None] | None = None
         self._stopped = False
@@ -83,44 +76,41 @@ class Channel:
         cancelled, the wake goes to the next sleeper."""
         if self._stopped or timeout_s <= 0:
             return False
-        sleeper = _Sleeper(who)
-        self._sleepers.append(sleeper)
+        alarm = asyncio.Event()
+        self._sleepers[alarm] = who
         self._sleeper_came.set()
         if not self.connected:
             self._listener = asyncio.create_task(self._listen(), name=f"wake {self.key}")
         try:
             async with asyncio.timeout(timeout_s):
-                await sleeper.alarm.wait()
+                await alarm.wait()
         except TimeoutError:
-            return sleeper.alarm.is_set()
+            return alarm.is_set()
         except asyncio.CancelledError:
-            if sleeper.alarm.is_set():
+            if alarm.is_set():
                 self.pass_on()
             raise
         finally:
-            with contextlib.suppress(ValueError):
-                self._sleepers.remove(sleeper)
+            self._sleepers.pop(alarm, None)
         return True
 
     def pass_on(self) -> None:
         """Wake the one that has slept longest, here; else whoever sleeps in another process."""
         if self._sleepers:
-            self._sleepers.popleft().alarm.set()
+            self._wake(next(iter(self._sleepers)))
         else:
             self._spawn(self._put())
 
     def wake_same(self, who: str) -> None:
         """Wake one more sleeper of the same worker: its pick that found a job ended the worker's rest, and
         those of its picks that still sleep must tell the engine again that they do."""
-        for sleeper in self._sleepers:
-            if sleeper.who == who:
-                self._sleepers.remove(sleeper)
-                sleeper.alarm.set()
-                return
+        same = [alarm for alarm, sleeper in self._sleepers.items() if sleeper == who]
+        if same:
+            self._wake(same[0])
 
     def wake_all(self) -> None:
-        while self._sleepers:
-            self._sleepers.popleft().alarm.set()
+        for alarm in list(self._sleepers):
+            self._wake(alarm)
 
     def look_in(self, next_ms: int) -> None:
         """Something becomes ready by time alone in `next_ms` (-1: never): wake one sleeper then. An earlier
@@ -158,6 +148,10 @@ class Channel:
             await asyncio.wait(set(self._background), timeout=STOP_TIMEOUT_S)
 
     # -- parts ------------------------------------------------------------------------------------
+
+    def _wake(self, alarm: asyncio.Event) -> None:
+        del self._sleepers[alarm]
+        alarm.set()
 
     def _on_timer(self) -> None:
         self._timer = None

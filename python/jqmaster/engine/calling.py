@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import secrets
 from collections import namedtuple
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
@@ -51,6 +51,15 @@ class Calling:
             given.setdefault("actor", self.actor)
         reply = await self.raw(operation, *packed(contract, given))
         return read(contract, given, reply)
+
+    async def each(self, operation: str, **named: Any) -> AsyncIterator[Any]:
+        """All that an operation lists, from page to page."""
+        cursor: str | None = None
+        while cursor != "":
+            page = await self.call(operation, **named, cursor=cursor)
+            for document in page.documents:
+                yield document
+            cursor = page.cursor
 
 
 def contract_of(operation: str) -> Operation:
@@ -181,33 +190,30 @@ def read(contract: Operation, given: Mapping[str, Any], reply: Any) -> Any:
     if contract.name == "finish":
         return replies.finished(reply, len(given.get("outcomes", ())))
     told = contract.replies[0] if len(contract.replies) == 1 else contract.reply(given)
-    return _reader(told.of, contract.name)(reply)
+    return _decoded(told.of, contract.name, reply)
+
+
+def _decoded(type_: Type, operation: str, reply: Any) -> Any:
+    if reply is None and type_.optional:
+        return None
+    match type_.kind:
+        case "document":
+            return replies.document(reply) if type_.name in BLOBS else replies.plain_value(reply)
+        case "list" | "page":
+            assert type_.of is not None
+            decode = functools.partial(_decoded, type_.of, operation)
+            return replies.page(reply, decode) if type_.kind == "page" else [decode(one) for one in reply]
+        case "members" if len(type_.members) > 1:
+            values = (_decoded(of, operation, one) for (_, of), one in zip(type_.members, reply, strict=True))
+            return _reply_class(operation, tuple(name for name, _ in type_.members))(*values)
+        case "members":
+            return _decoded(type_.members[0][1], operation, reply)
+    return _PLAIN[type_.name](reply)
 
 
 @functools.cache
-def _reader(type_: Type, operation: str) -> Callable[[Any], Any]:
-    if type_.optional:
-        inner = _reader(Type(type_.kind, type_.name, type_.of, type_.words, type_.members), operation)
-        return lambda reply: None if reply is None else inner(reply)
-    if type_.kind == "document":
-        return replies.document if type_.name in BLOBS else replies.plain_value
-    if type_.kind == "members":
-        return _reader_of_members(type_, operation)
-    if type_.kind in ("list", "page"):
-        assert type_.of is not None
-        item = _reader(type_.of, operation)
-        if type_.kind == "page":
-            return lambda reply: replies.page(reply, item)
-        return lambda reply: [item(one) for one in reply]
-    return _PLAIN[type_.name]
-
-
-def _reader_of_members(type_: Type, operation: str) -> Callable[[Any], Any]:
-    readers = [_reader(member, operation) for _, member in type_.members]
-    if len(readers) == 1:
-        return readers[0]
-    made = namedtuple(reply_name(operation), [name for name, _ in type_.members])  # type: ignore[misc]
-    return lambda reply: made(*(one(value) for one, value in zip(readers, reply, strict=True)))
+def _reply_class(operation: str, names: tuple[str, ...]) -> Callable[..., Any]:
+    return namedtuple(reply_name(operation), names)
 
 
 def reply_name(operation: str) -> str:

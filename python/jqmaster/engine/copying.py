@@ -6,12 +6,12 @@ The file: one line that says what it is, then the records of ``export``, each be
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from redis.asyncio import Redis
 
-from jqmaster.bundle.build import Script, builtin
+from jqmaster.bundle.build import Bundle, builtin
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.scripts import Form, check_namespace, check_server, install
 
@@ -25,7 +25,7 @@ async def import_records(
     client: Redis,
     namespace: str,
     records: Iterable[bytes],
-    scripts: Mapping[str, Script] | None = None,
+    scripts: Bundle | None = None,
     *,
     form: Form = "auto",
 ) -> int:

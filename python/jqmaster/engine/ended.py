@@ -36,8 +36,7 @@ class Ended:
         self._engine = engine
         self._redis = redis
         self._asked = Together(engine, "watch")
-        self._waiters: dict[bytes, set[asyncio.Event]] = {}
-        self._states: dict[asyncio.Event, str] = {}
+        self._waiters: dict[bytes, set[asyncio.Queue[str]]] = {}
         self._listener: asyncio.Task[None] | None = None
         self._stopped = False
 
@@ -47,69 +46,55 @@ class Ended:
         deadline = asyncio.get_running_loop().time() + timeout_s
         if timeout_s <= 0 or self._stopped:
             return await _within(LOOK_S, glance(self._engine, job_id))
-        alarm = asyncio.Event()
-        self._waiters.setdefault(job_id, set()).add(alarm)
+        told: asyncio.Queue[str] = asyncio.Queue()  # the state at its end; "" when that may have been missed
+        self._waiters.setdefault(job_id, set()).add(told)
         if self._listener is None or self._listener.done():
             self._listener = asyncio.create_task(self._listen(), name="ended jobs")
         try:
             state = await _within(max(LOOK_S, timeout_s), self._look(job_id))
-            return await self._until(state, job_id, alarm, deadline)
+            while state is not None and state not in ENDED and not self._stopped:
+                async with asyncio.timeout_at(deadline):
+                    if end_state := await told.get():
+                        return end_state
+                    with contextlib.suppress(Unavailable):
+                        state = await self._look(job_id)
+            return state
+        except TimeoutError:
+            # Nobody may be told that a job goes on which has ended, only because nothing was heard of it.
+            return await _within(LOOK_S, self._look(job_id))
         finally:
-            self._leave(job_id, alarm)
+            self._waiters[job_id].discard(told)
+            if not self._waiters[job_id]:
+                del self._waiters[job_id]
 
     def drain(self) -> None:
         """Answer everybody at once with the state as it is, and whoever comes later too."""
         self._stopped = True
-        self._alarm_all()
+        self._look_all()
 
     async def stop(self) -> None:
         """`drain`, and close the subscription; bounded by `STOP_TIMEOUT_S`."""
         self.drain()
         await end([self._listener], STOP_TIMEOUT_S)
 
-    # -- parts ------------------------------------------------------------------------------------
-
-    async def _until(self, state: str | None, job_id: bytes, alarm: asyncio.Event, deadline: float) -> str | None:
-        while state is not None and state not in ENDED and not self._stopped:
-            try:
-                async with asyncio.timeout_at(deadline):
-                    await alarm.wait()
-                    alarm.clear()
-                    if alarm in self._states:
-                        return self._states[alarm]
-                    with contextlib.suppress(Unavailable):
-                        state = await self._look(job_id)
-            except TimeoutError:
-                # Nobody may be told that a job goes on which has ended, only because nothing was heard of it.
-                return await _within(LOOK_S, self._look(job_id))
-        return state
-
     async def _look(self, job_id: bytes) -> str | None:
         [state] = await self._asked.get(job_id)
         return None if state is None else bytes(state).decode()
 
-    def _leave(self, job_id: bytes, alarm: asyncio.Event) -> None:
-        self._states.pop(alarm, None)
-        others = self._waiters[job_id]
-        others.discard(alarm)
-        if not others:
-            del self._waiters[job_id]
-
-    def _alarm_all(self) -> None:
-        for alarms in self._waiters.values():
-            for alarm in alarms:
-                alarm.set()
+    def _look_all(self) -> None:
+        for waiting in self._waiters.values():
+            for told in waiting:
+                told.put_nowait("")
 
     async def _listen(self) -> None:
         async for message in listened(self._redis, f"{self._engine.namespace}:ended"):
             self.is_subscribed = message != b""
             if not message:
-                self._alarm_all()
+                self._look_all()
                 continue
             job_id, _, state = message.partition(b" ")
-            for alarm in self._waiters.get(job_id, ()):
-                self._states[alarm] = state.decode()
-                alarm.set()
+            for told in self._waiters.get(job_id, ()):
+                told.put_nowait(state.decode())
 
 
 async def glance(engine: Engine, job_id: bytes) -> str | None:

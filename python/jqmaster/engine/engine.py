@@ -9,13 +9,13 @@ from __future__ import annotations
 import functools
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal, TypeAlias
 
 import redis.exceptions
 from redis.asyncio import Redis
 
-from jqmaster.bundle.build import Script, builtin, library_of
+from jqmaster.bundle.build import Bundle, builtin
 from jqmaster.connection import plainly
 from jqmaster.connection.connect import connect
 from jqmaster.connection.endpoint import PASSES_S, endpoint_of, is_passing, refusal
@@ -66,13 +66,14 @@ class Engine(Operations):
         redis: Redis,
         namespace: str = "{jq}",
         *,
-        scripts: Mapping[str, Script] | None = None,
-        timeout_s: float = 30.0,
+        scripts: Bundle | None = None,
+        timeout_s: float | None = None,
         form: Form = "auto",
         recreate: bool = False,
         actor: str | None = None,
     ) -> None:
-        """``redis``: of ``connect``. ``timeout_s``: how long Redis may take to answer; then a call raises Unavailable.
+        """``redis``: of ``connect``. ``timeout_s``: how long a call may take, then it raises Unavailable; default: what
+        the URL says.
 
         ``form``: "scripts" uses EVALSHA alone; with "functions" calls raise NoFunctions where functions
         cannot be called, and do not fall back.
@@ -88,10 +89,11 @@ class Engine(Operations):
         self.namespace = check_namespace(namespace)
         self.scripts = builtin() if scripts is None else scripts
         self.observe: Observe | None = None
+        self.engines: Sequence[Engine] = [self]  # of a cluster those of its partitions
         if form not in FORMS:
             raise ValueError(f"form: expected one of {', '.join(FORMS)}, got {form!r}")
         self.form = form
-        self._library = None if form == "scripts" else library_of(self.scripts)
+        self._library = None if form == "scripts" else self.scripts.library
         if form == "functions" and self._library is None:
             raise ValueError("form: these scripts have no library of functions")
         self._functions = (
@@ -99,7 +101,8 @@ class Engine(Operations):
         )
         self._endpoint.serve(namespace)
         self._meta = f"{namespace}:meta"
-        self._timeout_s = timeout_s
+        self._timeout_s = timeout_s or self._endpoint.reply_s
+        self._endpoint.reply_s = max(self._endpoint.reply_s, self._timeout_s)
         self._recreates = recreate
         self._is_known = self._is_missed = False
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -23,7 +22,6 @@ TIMEOUT_S = 30.0
 POLL_MARGIN_S = 10.0
 _TAKEN = {"unregister": 0}  # what to say when a request was sent again, and the first one has taken it away
 _HEADERS = {"content-type": MSGPACK, "accept": MSGPACK}
-log = logging.getLogger("jqmaster")
 
 
 class Answer(NamedTuple):

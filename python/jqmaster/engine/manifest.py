@@ -9,14 +9,13 @@ import functools
 import gzip
 import hashlib
 import logging
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from redis.asyncio import Redis
 from redis.exceptions import NoPermissionError, NoScriptError, ResponseError
 
-from jqmaster.bundle.build import Library, Script, version_of
+from jqmaster.bundle.build import Bundle, Library, Script, version_of
 from jqmaster.engine.replies import text
 from jqmaster.manifest.manifest import written
 
@@ -32,7 +31,7 @@ _TRIES = 5
 async def note(
     client: Redis,
     namespace: str,
-    scripts: Mapping[str, Script],
+    scripts: Bundle,
     library: Library | None,
     *,
     make_current: bool,
@@ -109,7 +108,7 @@ async def _delete_libraries(client: Redis, names: list[str]) -> None:
         log.info("old libraries stay: FUNCTION DELETE is not permitted")
 
 
-async def note_library(client: Redis, namespace: str, scripts: Mapping[str, Script], library: Library) -> None:
+async def note_library(client: Redis, namespace: str, scripts: Bundle, library: Library) -> None:
     """Note a library that was brought by who missed it, so that it goes one day. Raises RedisError."""
     manifest, version = f"{namespace}:manifest", version_of(scripts)
     if await client.hexists(manifest, "version"):

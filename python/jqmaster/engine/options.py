@@ -2,65 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple, TypedDict, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from jqmaster.engine.joboptions import JobOptions as JobOptions
-from jqmaster.engine.joboptions import Reference as Reference
+from jqmaster.engine.keywords import Bounds, Changes, JobOptions, Limits, Reference, When, Where
 from jqmaster.manifest.fields import FIELDS
+
+__all__ = ["Bounds", "Changes", "JobOptions", "Limits", "Reference", "When", "Where"]
 
 Seconds = float | timedelta
 Given = TypeVar("Given", bound=Mapping[str, Any])
-
-
-class Changes(TypedDict, total=False):
-    """What can be changed of a job that is there; see JobOptions."""
-
-    queue: str
-    priority: int
-    max_retry: int
-    timeout: Seconds
-    delay: Seconds
-    run_at: datetime | float
-    tags: Sequence[str]
-    argument: Any
-    """All of it, a map of names where the function has parameters."""
-
-
-class Where(TypedDict, total=False):
-    """Conditions that a job must meet, all of them (docs/finding.md). None is no condition."""
-
-    queue: str | None
-    status: str | Sequence[str] | None
-    name: str | None
-    tag: str | None
-    group: str | None
-    message: str | None
-    from_ms: int | None
-    to_ms: int | None
-    worker: str | None
-    slower_ms: float | None
-    argument: str | None
-    match: Mapping[str, Any] | None
-
-
-class Limits(TypedDict, total=False):
-    """What a constraint allows (docs/limits.md)."""
-
-    by: str | Sequence[str] | None
-    concurrency: int | None
-    rate: Mapping[str, Any] | None
-    declared: str | None
-    """What tells a program's declaration: nothing changes where it was declared the same before."""
-
-
-class Bounds(TypedDict, total=False):
-    """What a key is bound to: names and patterns of queues, seconds until it expires, requests a second."""
-
-    queues: Sequence[str] | None
-    ttl: float | None
-    rate: float | None
 
 
 class NewJob(NamedTuple):

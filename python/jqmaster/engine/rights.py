@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-from jqmaster.bundle.build import Script, library_of
+from jqmaster.bundle.build import Bundle, Script
 from jqmaster.engine.manifest import NOTE, SHARED
 from jqmaster.manifest.contract import ROLES, ROLES_OF, SERVER, Role
 from jqmaster.manifest.manifest import operations
@@ -48,12 +48,12 @@ def roles_of(script: Script) -> frozenset[Role]:
     return frozenset(found if script.flags == "read" else found - {"viewer"})
 
 
-def scripts_of(role: Role, scripts: Mapping[str, Script]) -> list[str]:
+def scripts_of(role: Role, scripts: Bundle) -> list[str]:
     """The names of those that the role may call, in order."""
     return sorted(name for name, script in scripts.items() if role in roles_of(script))
 
 
-def rules(role: Role, namespace: str, scripts: Mapping[str, Script]) -> list[str]:
+def rules(role: Role, namespace: str, scripts: Bundle) -> list[str]:
     """What to grant, keys and channels first. Rules of several roles, and of several versions, add up."""
     names = scripts_of(role, scripts)
     commands = {*_ALL.split(), *(word for one in ROLES_OF[role] for word in _BESIDE.get(one, "").split())}
@@ -63,7 +63,7 @@ def rules(role: Role, namespace: str, scripts: Mapping[str, Script]) -> list[str
     if "info" in commands and role != "admin":  # scripts ask which server this is
         commands = commands - {"info"} | {"info|server"}
     called = [f"evalsha|{scripts[name].sha}" for name in names]
-    if library := library_of(scripts):
+    if library := scripts.library:
         called += [f"fcall|{library.name}_{name}" for name in names if name in library.functions]
     if role == "admin":
         called.append(f"evalsha|{hashlib.sha1(NOTE.encode()).hexdigest()}")

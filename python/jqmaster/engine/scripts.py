@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping
 from typing import Any, Literal
 
 import redis.exceptions
 from redis.asyncio import Redis
 from redis.exceptions import NoPermissionError, ResponseError
 
-from jqmaster.bundle.build import Library, Script, builtin, library_of, version_of
+from jqmaster.bundle.build import Bundle, Library, builtin, version_of
 from jqmaster.connection.endpoint import endpoint_of, patiently
 from jqmaster.engine import manifest
 from jqmaster.errors import NoFunctions, UnsuitableServer, from_redis
@@ -66,9 +65,7 @@ async def check_server(client: Redis) -> None:
         )
 
 
-async def load(
-    client: Redis, namespace: str, scripts: Mapping[str, Script] | None = None, *, form: Form = "auto"
-) -> str:
+async def load(client: Redis, namespace: str, scripts: Bundle | None = None, *, form: Form = "auto") -> str:
     """Note ``scripts`` (default: the package's) for the namespace, and set it up; give their version.
 
     Their library is loaded as well: with ``auto`` where the server has functions, with ``scripts`` never. A script
@@ -84,7 +81,7 @@ async def load(
 async def install(
     client: Redis,
     namespace: str,
-    scripts: Mapping[str, Script],
+    scripts: Bundle,
     *,
     make_current: bool,
     form: Form = "auto",
@@ -92,7 +89,7 @@ async def install(
     """As ``load``, once and for a namespace whose name was checked. Whoever sets a namespace up comes by here. With
     ``make_current=False`` its current version stays what it is, and these scripts stand beside it."""
     await check_server(client)
-    library = library_of(scripts)
+    library = scripts.library
     try:
         await manifest.run(client, scripts["setup"].source, namespace, f"{namespace}:meta")
         if library and (form == "scripts" or not await load_library(client, library, form)):

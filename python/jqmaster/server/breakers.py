@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import dataclass
+from typing import Literal
 
 from jqmaster.server.meters import Meters
 
@@ -20,6 +21,9 @@ FAILURES = 5  # in a row
 MOST_PAUSE_S = 300.0
 FULL_S = 0.05  # when to look again at one that has as much as it may
 FORGET_S = 60.0  # after its last failure, or its pause, what was known of a receiver is no longer true
+
+
+State = Literal["well", "failing", "hung", "unknown"]
 
 
 @dataclass(slots=True)
@@ -56,27 +60,28 @@ class Breakers:
         return {id: max(FULL_S, pause_s) for id, pause_s in pauses if id in full or pause_s > 0}
 
     def take(self, receiver: str) -> bool:
-        """Note a delivery. False: it must not be, as one that is to show whether the receiver is well is under way."""
+        """Note a delivery. False: it must not be, as the circuit has just opened, or one is under way that is to show
+        whether the receiver is well."""
         state = self._known.setdefault(receiver, _Receiver())
-        if state.is_failing and state.under_way:
+        if time.monotonic() < state.until or (state.is_failing and state.under_way):
             return False
         state.under_way += 1
         return True
 
-    def done(self, receiver: str, trouble: str | None, *, is_hung: bool = False) -> None:
-        """A delivery has ended. `trouble`: what was wrong with the receiver; "" when it is well, None when nothing is
-        known of that. `is_hung`: it did not answer in time; another would cost another job an attempt."""
+    def done(self, receiver: str, how: State, why: str = "") -> None:
+        """A delivery has ended, and showed how the receiver is; the log says `why`. `hung`: it did not answer
+        in time; another delivery would cost another job an attempt."""
         state, now = self._known[receiver], time.monotonic()
         state.under_way -= 1
-        if trouble == "":
+        if how == "well":
             if state.is_failing:
                 log.warning("%s %s recovered; pushing resumed", self._what, receiver)
             self._open.discard(receiver)
             state.failures, state.until = 0, 0.0
-        elif trouble and now >= state.until:  # else it was under way when the circuit opened
-            state.failures, state.until = max(state.failures + 1, FAILURES if is_hung else 0), now
+        elif how != "unknown" and now >= state.until:  # else it was under way when the circuit opened
+            state.failures, state.until = max(state.failures + 1, FAILURES if how == "hung" else 0), now
             if state.is_failing:
                 pause_s = min(2.0 ** min(state.failures - FAILURES, 9), MOST_PAUSE_S)
                 state.until += pause_s
                 self._open.add(receiver)
-                log.warning("circuit open for %g s: %s %s at %s", pause_s, self._what, receiver, trouble)
+                log.warning("circuit open for %g s: %s %s at %s", pause_s, self._what, receiver, why)

@@ -20,14 +20,13 @@ from jqmaster.engine import packform
 from jqmaster.engine.engine import Engine, pack
 from jqmaster.errors import Forbidden, JQError, Unavailable
 from jqmaster.server import signing
-from jqmaster.server.breakers import Breakers
+from jqmaster.server.breakers import Breakers, State
 from jqmaster.server.egress import Egress
 from jqmaster.server.meters import Meters
 
 log = logging.getLogger("jqmaster.dispatch")
 
 CONNECT_TIMEOUT_S = 5.0
-STOP_TIMEOUT_S = 10.0
 STALE_WITHIN_S = 0.25  # a worker that closed an idle connection shows it at once; later it is the job that broke it
 AGAIN_S = 1.0
 
@@ -68,8 +67,7 @@ class Answer:
     - `lapsed`: no answer within its time.
     - `held`: it was not sent, or its answer counts no more: the job goes back.
 
-    `message`: what this server says of it. `trouble`: what is wrong with the receiver; "" when it is well, None when
-    nothing is known of that. `is_hung`: it did not answer in time.
+    `message`: what this server says of it. `receiver`: how that is, as `Breakers.done` has it.
     """
 
     outcome: str
@@ -78,14 +76,13 @@ class Answer:
     spec: Mapping[str, Any] | None = None
     blob: bytes = packform.NIL
     follow: tuple[bytes, ...] = ()
-    trouble: str | None = ""
-    is_hung: bool = False
+    receiver: State = "well"
 
 
-def failure(message: str, *, should_retry: bool = True, is_trouble: bool = False) -> Answer:
+def failure(message: str, *, should_retry: bool = True, receiver: State = "well") -> Answer:
     """An outcome that the server states for the receiver."""
     spec = {"type": "failure", "should_retry": should_retry, "message": message}
-    return Answer("failure", message, spec=spec, trouble=message if is_trouble else "")
+    return Answer("failure", message, spec=spec, receiver=receiver)
 
 
 def make_session(egress: Egress) -> aiohttp.ClientSession:
@@ -142,7 +139,7 @@ class Sender:
         """What comes of it without sending, as its receiver is left alone; None: it is sent, which is noted."""
         if self.breakers.take(push.receiver):
             return None
-        return Answer("held", f"the {self.what} {push.receiver} failed often; it is tried with one job")
+        return Answer("unreachable", f"the {self.what} {push.receiver} failed; it is tried with one job")
 
     async def judge(self, push: Push, response: aiohttp.ClientResponse) -> Answer:
         """What an answer means."""
@@ -169,7 +166,7 @@ class Sender:
         self.session = make_session(self._egress)
         self._loop_task = asyncio.create_task(self._run(), name=self.takes)
 
-    async def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
+    async def stop(self, timeout_s: float) -> None:
         """Take nothing more, wait for what is under way, and end what is left after `timeout_s`: its leases run out."""
         self._stopping.set()
         self._room.set()
@@ -214,14 +211,13 @@ class Sender:
 
     async def _carry(self, push: Push, answer: Answer | None) -> None:
         if answer is None:
-            ended, started = Answer("held", trouble=None), time.perf_counter()  # a stop ends it
+            ended, started = Answer("held", receiver="unknown"), time.perf_counter()  # a stop ends it
             try:
                 with self.meters.under_way.track_inprogress():
                     answer = ended = await self.send(push)
                 self.meters.delivery(self.what, answer.outcome, time.perf_counter() - started)
             finally:
-                trouble = ended.trouble and f"{push.address}: {ended.trouble}"
-                self.breakers.done(push.receiver, trouble, is_hung=ended.is_hung)
+                self.breakers.done(push.receiver, ended.receiver, f"{push.address}: {ended.message}")
         await self._report(push, answer)
 
     async def send(self, push: Push) -> Answer:
@@ -253,16 +249,16 @@ class Sender:
         why = type(error).__name__  # what it says may be what something inside answered
         log.info("job %s to %s %s: %s: %s", push.id, self.what, push.receiver, why, error)
         code, text = (error.errno, error.strerror) if isinstance(error, OSError) else (None, None)
-        is_hung = isinstance(error, TimeoutError)
+        receiver: State = "hung" if isinstance(error, TimeoutError) else "failing"
         if code in (errno.EMFILE, errno.ENFILE):
-            return Answer("held", "this server has no more files to open", AGAIN_S, trouble=None)
+            return Answer("held", "this server has no more files to open", AGAIN_S, receiver="unknown")
         if not push.is_sent:
             why = str(text) if code == errno.EPERM else f"the {self.what} could not be reached ({why})"
-            return Answer("unreachable", why, trouble=why, is_hung=is_hung)
-        if is_hung:
-            return Answer("lapsed", trouble=f"no answer within {push.within_s:g} s", is_hung=True)
+            return Answer("unreachable", why, receiver=receiver)
+        if receiver == "hung":
+            return Answer("lapsed", f"no answer within {push.within_s:g} s", receiver=receiver)
         broken = f"the {self.what} broke the connection before it answered ({why}), and may have read it"
-        return failure(broken, is_trouble=True)
+        return failure(broken, receiver=receiver)
 
     async def _report(self, push: Push, answer: Answer) -> None:
         """Tell the engine, again and again while Redis is away or refuses, for as long as the lease may stand.

@@ -18,6 +18,7 @@ from jqmaster import __version__
 from jqmaster.engine import replies
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import Waiting
+from jqmaster.server.breakers import State
 from jqmaster.server.egress import Egress
 from jqmaster.server.message import JSON
 from jqmaster.server.meters import Meters
@@ -90,13 +91,12 @@ class Webhooks(Sender):
     async def judge(self, push: Push, response: aiohttp.ClientResponse) -> Answer:
         if 200 <= response.status < 300:
             return Answer("success", spec={"type": "success"})
-        is_trouble = response.status >= 500 or response.status == 429
-        return failure(
-            f"the receiver answered {response.status}", should_retry=response.status != 410, is_trouble=is_trouble
-        )
+        receiver: State = "failing" if response.status >= 500 or response.status == 429 else "well"
+        why = f"the receiver answered {response.status}"
+        return failure(why, should_retry=response.status != 410, receiver=receiver)
 
     async def refuse(self, push: Push, answer: Answer) -> None:
-        await self.finish(push, failure(answer.trouble or ""))
+        await self.finish(push, failure(answer.message))
 
 
 def body_of(event: Mapping[str, Any]) -> bytes:

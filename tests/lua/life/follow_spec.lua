@@ -24,6 +24,15 @@ describe("what follows a success", function()
     end)
   end)
 
+  it("is taken out of all its sets where it comes under a limit and is picked at once", function()
+    jq:call("constrain", { id = "c", concurrency = 9 }, msgpack.pack({ priority = { ge = 0 } }))
+    local job = started()
+    jq:call("finish", { worker = "worker", pick = { queues = "b" } },
+      { id = job.id, token = job.token, type = "success", move = { queue = "b" } }, msgpack.NIL)
+    assert.are.equal("running", jq:status(job.id))
+    assert.are.same({}, jq:audit())
+  end)
+
   describe("enqueueing", function()
     describe("with a pick of one queue", function()
       local function finish_and_pick(job, ...)

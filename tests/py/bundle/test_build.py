@@ -183,7 +183,7 @@ class TestText:
         manifests = []
         for seed in ("1", "2"):
             out = tmp_path / seed
-            command = [sys.executable, "-m", "jqmaster.bundle.build", str(out)]
+            command = [sys.executable, "-m", "jqmaster.bundle", str(out)]
             path = str(Path(luabuild.__file__).parents[2])
             subprocess.run(command, check=True, env={"PYTHONHASHSEED": seed, "PYTHONPATH": path})
             manifests.append((out / "manifest.json").read_text())

@@ -47,6 +47,8 @@ BY_REDIS = ["load --redis", "serve --port 0 --redis"]
 def test_what_is_shown_of_a_url_has_no_password(url: str) -> None:
     assert SECRET not in without_password(url)
     assert SECRET not in without_passwords(f"what is {url} for?")
+    assert SECRET not in without_passwords(f"cannot use {url}: gone")
+    assert without_passwords("cannot use redis://h:1: gone") == "cannot use redis://h:1: gone"
     assert SECRET not in repr(JQ(url))
 
 

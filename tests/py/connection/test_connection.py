@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from failovers import NAMESPACE, Client, connections
+from failovers import NAMESPACE
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.errors import Unavailable
-from parts import enqueue, eventually
+from parts import enqueue
 from servers import RedisServer
 from topologies import Cluster, cluster
 
@@ -59,20 +59,3 @@ async def test_loading_is_waited_out() -> None:
                     await asyncio.sleep(0.001)
             await starting
             assert found != [None]
-
-
-@pytest.mark.parametrize("what", ["ALL", "WRITE"])
-async def test_a_pause_longer_than_a_sleep_is_slept_through(fresh_server: RedisServer, what: str) -> None:
-    async with Client(fresh_server.url) as client:
-        poll = asyncio.create_task(client.waiting.pick({"worker": "w", "queues": "mail"}, 60))
-        await eventually(lambda: client.waiting.channels)
-        await asyncio.sleep(0.3)
-        ids = {line.split()[0] for line in await connections(fresh_server)}
-        with fresh_server.client() as pausing:
-            pausing.execute_command("CLIENT", "PAUSE", 9000, what)
-        job = await enqueue(client.engine, "other")
-        assert (await client.engine.get([job]))[0] is not None
-        await asyncio.sleep(1)
-        assert ids <= {line.split()[0] for line in await connections(fresh_server)}
-        await enqueue(client.engine)
-        assert len(await poll) > 1

@@ -100,26 +100,24 @@ async def go_on(url: str, fault: Callable[[], Awaitable[object]]) -> None:
     assert callers.slowest_s < 2 * (5 + 3) * 2
 
 
-@pytest.mark.parametrize("silent_s", [1, 7])
-async def test_links_that_fell_silent(fresh_server: RedisServer, silent_s: float) -> None:
+async def test_links_that_fell_silent(fresh_server: RedisServer) -> None:
     async with Proxy(fresh_server) as proxy:
 
         async def cut() -> None:
             proxy.silence()
-            await asyncio.sleep(silent_s)
+            await asyncio.sleep(1)
             proxy.heal()
 
         await go_on(proxy.url, cut)
 
 
-@pytest.mark.parametrize("what", ["ALL", "WRITE"])
-async def test_a_pause_is_waited_out(fresh_server: RedisServer, what: str) -> None:
+async def test_a_pause_is_waited_out(fresh_server: RedisServer) -> None:
     """And no connection is taken for a dead one."""
     jq = JQ(fresh_server.url, namespace=NAMESPACE, wait=30)
     await asyncio.to_thread(jq.enqueue, "a")
     with fresh_server.client() as redis:
         before = redis.info("clients")["connected_clients"], redis.info("stats")["total_connections_received"]
-        redis.execute_command("CLIENT", "PAUSE", 3000, what)
+        redis.execute_command("CLIENT", "PAUSE", 3000, "ALL")
     began = time.monotonic()
     await asyncio.to_thread(jq.enqueue, "a")
     assert time.monotonic() - began > 2
@@ -138,21 +136,6 @@ async def test_replies_that_get_lost(fresh_server: RedisServer) -> None:
             proxy.loses = lambda: False
 
         await go_on(proxy.url, lose)
-
-
-async def test_a_primary_that_became_a_replica_is_left(pair: list[Node]) -> None:
-    async with Proxy(pair[0]) as proxy:
-
-        async def swap() -> None:
-            pair[0].do("CLIENT", "PAUSE", 30_000, "WRITE")  # what it takes from here on would be lost
-            await asyncio.to_thread(until, lambda: pair[0].offset() == pair[1].offset())
-            await asyncio.to_thread(pair[1].follow, None)
-            proxy.target = pair[1]
-            await asyncio.to_thread(pair[0].follow, pair[1])
-            await asyncio.to_thread(until, pair[0].has_caught_up)
-            pair[0].do("CLIENT", "UNPAUSE")
-
-        await go_on(proxy.url, swap)
 
 
 async def test_sentinels_are_followed_to_the_next_primary(pair: list[Node]) -> None:

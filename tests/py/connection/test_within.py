@@ -45,15 +45,3 @@ async def test_what_comes_after_it_is_not_bounded(silent: Stream) -> None:
         assert await silent.receive(0.001) is None
     await asyncio.sleep(0.1)
     assert await silent.receive(0.001) is None
-
-
-async def test_who_is_cancelled_by_others_is_cancelled(silent: Stream) -> None:
-    async def waits() -> None:
-        async with within(20):
-            await silent.receive()
-
-    task = asyncio.create_task(waits())
-    await asyncio.sleep(0.01)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task

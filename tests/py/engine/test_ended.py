@@ -41,8 +41,8 @@ async def waiting(ended: Ended, job: str, timeout_s: float = 30) -> asyncio.Task
     task = asyncio.create_task(ended.wait(job.encode(), timeout_s))
 
     def sleeps() -> bool:
-        alarms = [alarm for waiters in ended._waiters.values() for alarm in waiters]
-        return looks > 0 and ended.is_subscribed and not any(alarm.is_set() for alarm in alarms)
+        queues = [told for waiters in ended._waiters.values() for told in waiters]
+        return looks > 0 and ended.is_subscribed and all(told.empty() for told in queues)
 
     await eventually(sleeps)
     await asyncio.sleep(0.05)  # a second look, for what the subscription may have missed, is over then
@@ -84,7 +84,7 @@ async def test_those_who_leave_leave_nothing(engine: Engine, ended: Ended) -> No
     wait = await waiting(ended, job)
     wait.cancel()
     await asyncio.wait({wait})
-    assert not ended._waiters and not ended._states
+    assert not ended._waiters
 
 
 async def test_an_end_while_redis_was_away_is_found() -> None:

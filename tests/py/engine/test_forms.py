@@ -89,7 +89,7 @@ class TestWhatIsCalled:
         with pytest.raises(ValueError, match="expected one of auto, functions, scripts, got 'lua'"):
             Engine(redis, form="lua")  # type: ignore[arg-type]
         with pytest.raises(ValueError, match="have no library"):
-            Engine(redis, form="functions", scripts=dict(builtin()))
+            Engine(redis, form="functions", scripts=Bundle(builtin()))
 
 
 class TestWhatIsLost:

@@ -7,7 +7,7 @@ from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import OutOfMemoryError, ResponseError
 
-from jqmaster.bundle.build import builtin, make_script
+from jqmaster.bundle.build import Bundle, builtin, make_script
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.errors import (
     Conflict,
@@ -91,7 +91,7 @@ class TestErrors:
 
 class TestHealing:
     async def test_setting_up_again_does_not_displace_the_current_version(self, redis: Redis, engine: Engine) -> None:
-        scripts = dict(builtin()) | {"extra": make_script("extra", "#!lua\nreturn 1", "read")}
+        scripts = Bundle(builtin(), extra=make_script("extra", "#!lua\nreturn 1", "read"))
         older = Engine(redis, engine.namespace, scripts=scripts)
         await redis.delete(f"{engine.namespace}:meta")
         await older.enqueue([({"name": "a"}, NIL)])
@@ -100,6 +100,6 @@ class TestHealing:
     async def test_a_script_that_keeps_vanishing_ends_in_an_error(self, redis: Redis, namespace: str) -> None:
         wrong = make_script("setup", builtin()["setup"].source, "write")
         object.__setattr__(wrong, "sha", "0" * 40)
-        engine = Engine(redis, namespace, scripts=dict(builtin()) | {"setup": wrong})
+        engine = Engine(redis, namespace, scripts=Bundle(builtin(), setup=wrong))
         with pytest.raises(Unavailable, match="NOSCRIPT"):
             await engine.setup()

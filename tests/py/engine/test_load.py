@@ -10,7 +10,7 @@ import pytest
 from redis.asyncio import Redis
 
 from fetching import fetch
-from jqmaster.bundle.build import builtin, dump, make_script, read_built, version_of
+from jqmaster.bundle.build import Bundle, builtin, dump, make_script, read_built, version_of
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import check_server, install, load
 from jqmaster.errors import UnsuitableServer
@@ -25,9 +25,9 @@ async def manifest_of(redis: Redis, namespace: str) -> dict[str, str]:
     return {field.decode(): value.decode() for field, value in raw.items()}
 
 
-def other_version(*gone: str) -> dict:
+def other_version(*gone: str) -> Bundle:
     """Scripts as a later version could have them: one changed, some gone, one new."""
-    scripts = {name: script for name, script in builtin().items() if name not in gone}
+    scripts = Bundle({name: script for name, script in builtin().items() if name not in gone})
     scripts["queue"] = make_script("queue", scripts["queue"].source + "-- changed\n", "write")
     scripts["brand_new"] = make_script("brand_new", "#!lua flags=no-writes\nreturn 1\n", "read")
     return scripts

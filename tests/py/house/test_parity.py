@@ -1,7 +1,6 @@
 """Each surface has the fields of a job, which are described once, in jqmaster.manifest.fields. What is not made from
 that is held against it here."""
 
-from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
@@ -10,12 +9,8 @@ from fields import files
 from openapi import example
 
 from jqmaster import JQ
-from jqmaster.client import task
-from jqmaster.engine import options
 from jqmaster.engine.options import JobOptions
 from jqmaster.manifest.fields import FIELDS
-from jqmaster.manifest.manifest import operations
-from jqmaster.manifest.types import CONDITIONS
 
 BY_NAME = {field.name: field for field in FIELDS}
 
@@ -37,22 +32,3 @@ def test_each_field_of_a_job_goes_with_its_call(name: str) -> None:
         JQ(**{name: given}).new_job("a"),
     ):
         assert made.spec()[name] == sent
-
-
-def of(operation: str) -> set[str]:
-    """The names of its arguments but for those that say which, or where a listing goes on."""
-    left = ("id", "match", "by", "job", "shared", "argument", "run", "actor")
-    return {one.name for one in operations()[operation].arguments} - set(left)
-
-
-@pytest.mark.parametrize(
-    ("taken", "wanted"),
-    [
-        pytest.param(options.Where, CONDITIONS, id="where"),
-        pytest.param(options.Limits, of("constrain") | {"by"}, id="limits"),
-        pytest.param(task.When, of("schedule"), id="schedule"),
-        pytest.param(options.Changes, {*(one.name for one in FIELDS if one.changed), "argument"}, id="change"),
-    ],
-)
-def test_programs_can_say_what_the_table_has(taken: Any, wanted: Iterable[str]) -> None:
-    assert set(taken.__annotations__) == set(wanted)

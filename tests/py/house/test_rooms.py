@@ -19,16 +19,16 @@ PACKAGE = ROOT / "python/jqmaster"
 # ones, also for type checkers alone and within functions. The package's `__init__` may know all. With each room the
 # lines that it may have.
 FLOORS: dict[str, dict[str, int]] = {
-    "for people": {"__main__": 20, "cli": 2390, "testing": 140},
-    "for programs": {"client": 2150, "worker": 1860},
-    "the server": {"server": 3640},
+    "for people": {"__main__": 20, "cli": 2400, "testing": 140},
+    "for programs": {"client": 2140, "worker": 1860},
+    "the server": {"server": 3590},
     "the engine's hand": {
-        "cluster": 930,
-        "engine": 2510,
-        "connection": 1290,
-        "bundle": 540,
-        "manifest": 790,
-        "errors": 200,
+        "cluster": 900,
+        "engine": 2530,
+        "connection": 1280,
+        "bundle": 530,
+        "manifest": 740,
+        "errors": 170,
     },
 }
 ROOMS = {room: most for floor in FLOORS.values() for room, most in floor.items()}
@@ -109,8 +109,8 @@ def test_each_room_of_the_package_has_its_place() -> None:
 
 @pytest.mark.parametrize("name", ROOMS)
 def test_a_room_has_no_more_lines_than_agreed(name: str) -> None:
-    lines = sum(len(path.read_text().splitlines()) for module, path in modules().items() if room(module) == name)
-    assert lines <= ROOMS[name]
+    texts = (path.read_text() for module, path in modules().items() if room(module) == name)
+    assert sum(text.count("\n") for text in texts if not text.startswith("# Generated")) <= ROOMS[name]
 
 
 def test_arrows_between_rooms_point_downward(arrows: set[tuple[str, str]]) -> None:

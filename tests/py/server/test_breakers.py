@@ -12,7 +12,6 @@ import socket
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -82,40 +81,30 @@ async def test_a_server_without_files_to_open_takes_no_worker_for_ill(engine: En
         assert not dispatch.meters.breakers and came_to(dispatch, *REFUSED) == 0
 
 
-PROGRAM = """
-from jqmaster import JQ
-jq = JQ(%r, namespace=%r)
-
-@jq.job(name="mail")
-def mail(argument: None) -> None: ...
-"""
-
-
 @asynccontextmanager
-async def hanging(engine: Engine, how: str, redis_url: str, folder: Path) -> AsyncIterator[None]:
+async def hanging(engine: Engine, redis_url: str, how: str) -> AsyncIterator[None]:
     """A registered worker that takes connections, and answers nothing."""
     with contextlib.ExitStack() as stack:
         if how == "accepts":
             port = stack.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1]
             await engine.register("hangs", "mail", url=f"http://127.0.0.1:{port}", max_jobs=100)
         else:
-            (folder / "program.py").write_text(PROGRAM % (redis_url, engine.namespace))
-            options = "--push", "--concurrency", "100"
-            process = Process("jqmaster.cli", "work", "program:jq", *options, ready=" listens on ", folder=folder)
+            where = "--redis", redis_url, "--namespace", engine.namespace, "--queues", "mail", "--concurrency", "100"
+            process = Process("jqmaster.cli", "work", "raising_jobs:jobs", "--push", *where, ready=" listens on ")
             stack.enter_context(process).signal(signal.SIGSTOP)
         yield
 
 
 @pytest.mark.parametrize("how", ["accepts", "stopped"])
 async def test_a_worker_that_hangs_costs_one_attempt(
-    engine: Engine, redis_url: str, how: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    engine: Engine, redis_url: str, how: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """However many servers push, and though it seems to have most room."""
 
     async def answer(job: dict[str, Any]) -> web.Response:
         return await (ACCEPTED if job["name"] == "long" else answers(200, {"type": "success"}))(job)
 
-    async with hanging(engine, how, redis_url, tmp_path), dispatching(engine), dispatching(engine):
+    async with hanging(engine, redis_url, how), dispatching(engine), dispatching(engine):
         first = await enqueue(engine, timeout=0.5, max_retry=1, retry_base=0)
         await until(engine, first, "running")
         async with worker(engine, answer, queues=["long", "mail"], max_jobs=2) as able:
@@ -129,18 +118,35 @@ async def test_a_worker_that_hangs_costs_one_attempt(
     assert "circuit open for 1 s" in caplog.text
 
 
+async def test_a_worker_that_knows_no_other_request_is_pushed_to_after_a_lapse(engine: Engine) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if (await reader.readuntil(b"\r\n\r\n")).startswith(b"POST"):
+            writer.write(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server, dispatching(engine) as dispatch:
+        await engine.register("closes", "*", url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        await enqueue(engine, timeout=0.2, max_retry=1, retry_base=0)
+        await eventually(lambda: came_to(dispatch, "accepted") == 2)
+
+
 # -- pieces ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [1000.0]
+    monkeypatch.setattr(breakers.time, "monotonic", lambda: now[0])
+    return now
 
 
 async def failed(of: Breakers, times: int) -> None:
     for _ in range(times):
         assert of.take("w")
-        of.done("w", "boom")
+        of.done("w", "failing")
 
 
-async def test_pauses_grow_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 1000.0
-    monkeypatch.setattr(breakers.time, "monotonic", lambda: now)
+async def test_pauses_grow_up_to_a_bound(clock: list[float]) -> None:
     meters = Meters()
     of = Breakers(100, meters)
     await failed(of, FAILURES - 1)
@@ -150,40 +156,39 @@ async def test_pauses_grow_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> Non
         await failed(of, 1)
         assert list(of.without()) == ["w"]
         pauses.append(round(of.without()["w"]))
-        now += pauses[-1]
+        clock[0] += pauses[-1]
         assert not of.without()
     assert pauses == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]
 
 
-async def test_a_trial_is_one_job_and_what_was_under_way_before_decides_nothing() -> None:
+async def test_a_trial_is_one_job_and_what_was_under_way_before_decides_nothing(clock: list[float]) -> None:
     meters = Meters()
     of = Breakers(100, meters)
     for _ in range(20):
         of.take("w")
     for _ in range(20):
-        of.done("w", "boom")
-    assert 0 < of.without()["w"] <= 1  # not twenty times as long
+        of.done("w", "failing")
+    assert of.without() == {"w": 1} and not of.take("w")
+    clock[0] += 1  # not twenty times as long
     assert of.take("w") and not of.take("w")
-    of.done("w", None)  # a stop has ended it
+    of.done("w", "unknown")  # a stop has ended it
     assert meters.breakers == {"w"}
     assert of.take("w")
-    of.done("w", "")
+    of.done("w", "well")
     assert not of.without() and of._known == {}
 
 
-async def test_one_that_does_not_answer_in_time_is_left_alone_at_once() -> None:
+async def test_one_that_does_not_answer_in_time_is_left_alone_at_once(clock: list[float]) -> None:
     of = Breakers(100, Meters())
-    assert of.take("w")
-    of.done("w", "no answer", is_hung=True)
-    assert 0 < of.without()["w"] <= 1
+    of.take("w")
+    of.done("w", "hung")
+    assert of.without() == {"w": 1}
 
 
-async def test_who_is_gone_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 1000.0
-    monkeypatch.setattr(breakers.time, "monotonic", lambda: now)
+async def test_who_is_gone_is_forgotten(clock: list[float]) -> None:
     meters = Meters()
     of = Breakers(100, meters)
     await failed(of, FAILURES)
     assert meters.breakers == {"w"}
-    now += 1 + breakers.FORGET_S + 1
+    clock[0] += 1 + breakers.FORGET_S + 1
     assert not of.without() and not meters.breakers and of._known == {}

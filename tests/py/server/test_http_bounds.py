@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from http_live import Live, live_server
-from jqmaster.server.http.app import SMALL, RequestBounds
+from jqmaster.server.http.app import SMALL
 from jqmaster.server.http.http1 import MOST_HEAD_BYTES
 
 KEPT = b"GET /alive HTTP/1.1\r\nhost: x\r\n"
@@ -26,7 +26,7 @@ MOST = 300_000
 def live(redis_url: str) -> Iterator[Live]:
     namespace = "{t" + secrets.token_hex(6) + "}"
     with live_server(redis_url, namespace) as live:
-        live.server.app.bounds = RequestBounds(most_bytes=MOST, body_s=2)
+        live.server.app.most_bytes, live.server.app.body_s = MOST, 2
         yield live
 
 

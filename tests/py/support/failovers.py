@@ -14,7 +14,6 @@ from jqmaster.engine.scripts import load
 from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import Unavailable
 from parts import audit_all, enqueue, eventually
-from servers import RedisServer
 from topologies import Cluster
 
 NAMESPACE = "{jq}"
@@ -106,18 +105,6 @@ async def other_client(client: Client) -> AsyncIterator[Engine]:
     """One that was started after the fault, at the same URL."""
     async with connect(client.url) as redis:
         yield Engine(redis, NAMESPACE)
-
-
-async def connections(server: RedisServer) -> list[bytes]:
-    """Those of clients that have called scripts or wait for something."""
-
-    def ask() -> list[bytes]:
-        with server.client() as client:
-            client.set_response_callback("CLIENT LIST", lambda reply, **_: reply)
-            lines = bytes(client.execute_command("CLIENT LIST")).splitlines()
-        return [line for line in lines if b"cmd=client" not in line]
-
-    return await asyncio.to_thread(ask)
 
 
 async def move(servers: Cluster, pause_s: float = 0) -> None:

@@ -244,7 +244,6 @@ class Proxy:
         """`target`: a Redis, or a port of this machine."""
         self.target = target
         self.url = ""
-        self.bytes_per_s: float | None = None  # of a connection, one way; None: as fast as it goes
         self.loses: Callable[[], bool] = lambda: False  # whether to cut a connection in place of a reply
         self.lost = 0
         self._is_silent = False
@@ -302,7 +301,5 @@ class Proxy:
                     continue
                 writer.write(data)
                 await writer.drain()
-                if self.bytes_per_s:
-                    await asyncio.sleep(len(data) / self.bytes_per_s)
         if writer not in self._dead:
             writer.close()

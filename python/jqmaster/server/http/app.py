@@ -12,7 +12,6 @@ import logging
 import re
 import time
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from jqmaster.engine import packform
@@ -49,47 +48,24 @@ _END = {"type": "http.response.body", "body": b"", "more_body": False}
 logger = logging.getLogger("jqmaster.http")
 
 
-@dataclass
-class RequestBounds:
-    """What all requests of one master together may take. Who comes when there is no more is told so at once.
-    `most_bytes`: of all bodies, from their coming until their requests are answered. `body_s`: how long one may take
-    to come."""
-
-    most_bytes: int = 128 * 1024 * 1024
-    body_s: float = 60.0
-    bytes: int = 0
-    coming: set[asyncio.Timeout] = field(default_factory=set)
-
-    def hurry(self, within_s: float) -> None:
-        """The server stops: what is not here by then is refused."""
-        self.body_s = within_s
-        for limit in self.coming:
-            limit.reschedule(asyncio.get_running_loop().time() + within_s)
-
-    async def within(self, most_s: float, part: Awaitable[T]) -> T:
-        """A part of a request that may take so long to come. Raises TimeoutError."""
-        self.coming.add(limit := asyncio.timeout(most_s))
-        try:
-            async with limit:
-                return await part
-        finally:
-            self.coming.discard(limit)
-
-
 class App:
     """It neither starts nor stops any of the master's parts.
 
-    Bodies over `longest` bytes are refused with 413. `hosts` are the names it may be asked by, beside addresses and
-    localhost; None: any. `root_path`: a proxy serves it there, and may pass that on or not.
+    Bodies over `longest` bytes are refused with 413, and all together over `most_bytes`, from their coming until their
+    requests are answered, with 503. `body_s`: how long one may take to come. `hosts` are the names it may be asked by,
+    beside addresses and localhost; None: any. `root_path`: a proxy serves it there, and may pass that on or not.
     """
 
     def __init__(self, master: Master, *, hosts: Collection[str] | None = None, root_path: str = "") -> None:
         self.master = master
-        self.bounds = RequestBounds()
         self.longest = MAX_CONTENT_LENGTH
+        self.most_bytes = 128 * 1024 * 1024
+        self.body_s = 60.0
+        self.bytes = 0  # that are here
         self.pages: Callable[[Any, Receive, Send], Awaitable[None]] = ui.pages(root_path)
         self.hosts = None if hosts is None else frozenset(hosts)
         self._root_path = root_path
+        self._coming: set[asyncio.Timeout] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection's request."""
@@ -106,7 +82,22 @@ class App:
         try:
             await exchange.serve()
         finally:
-            self.bounds.bytes -= exchange.counted
+            self.bytes -= exchange.counted
+
+    def hurry(self, within_s: float) -> None:
+        """The server stops: of bodies, what is not here by then is refused."""
+        self.body_s = within_s
+        for limit in self._coming:
+            limit.reschedule(asyncio.get_running_loop().time() + within_s)
+
+    async def within(self, most_s: float, part: Awaitable[T]) -> T:
+        """A part of a request that may take so long to come. Raises TimeoutError."""
+        self._coming.add(limit := asyncio.timeout(most_s))
+        try:
+            async with limit:
+                return await part
+        finally:
+            self._coming.discard(limit)
 
 
 class _Exchange:
@@ -116,13 +107,12 @@ class _Exchange:
     def __init__(self, app: App, scope: Scope, receive: Receive, send: Send) -> None:
         self._app = app
         self._master = app.master
-        self._bounds = app.bounds
         self._scope, self._receive, self._pass_on = scope, receive, send
         self._route, params = routes.find(scope["method"], scope["path"])
         headers = dict(scope["headers"])
         self._request = Request(scope, headers, receive, params)
         self._has_body = b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
-        self._has_more = self._has_body  # that has not been read
+        self._is_read, self._comes = not self._has_body, self._has_body  # all of it; whether there is more to read
         self._kind = reply_type(headers.get(b"accept"), headers.get(b"content-type"), self._has_body)
         self._started = time.perf_counter()
         self.counted = 0
@@ -133,7 +123,7 @@ class _Exchange:
         except HttpError as error:
             reply = self._refusal(error)
         except JQError as error:
-            reply = self._refusal(self._refused(error))
+            reply = self._refusal(self._from_engine(error))
         except Exception:
             logger.exception("%s failed", self._name)
             reply = self._refusal(HttpError("INTERNAL", "a fault of this server; its log has the details"))
@@ -169,7 +159,7 @@ class _Exchange:
         """Of the request, for the log."""
         return f"{self._route.method} {self._route.path}" if self._route else self._scope["method"]
 
-    def _refused(self, error: JQError) -> HttpError:
+    def _from_engine(self, error: JQError) -> HttpError:
         request = self._request
         if self._route and self._route.path.startswith("/job/{id}") and error.code == "INVALID":
             if error.path in ("id", "ids[0]"):  # what is no id is of no job
@@ -190,9 +180,9 @@ class _Exchange:
         if int(self._request.headers.get(b"content-length", 0)) > longest:
             raise _too_large(longest)
         try:
-            return await self._bounds.within(self._bounds.body_s, self._read_chunks(longest))
+            return await self._app.within(self._app.body_s, self._read_chunks(longest))
         except TimeoutError:
-            why = f"the request's body did not arrive within {self._bounds.body_s:g} s"
+            why = f"the request's body did not arrive within {self._app.body_s:g} s"
             raise HttpError("TIMEOUT", why) from None
 
     async def _read_chunks(self, longest: int) -> bytes | None:
@@ -202,28 +192,29 @@ class _Exchange:
             message = await self._receive()
             if message["type"] == "http.disconnect":
                 return None
+            self._comes = message.get("more_body", False)
             if chunk := message.get("body", b""):
                 size += len(chunk)
                 chunks.append(chunk)
                 if size > longest:
                     raise _too_large(longest)
                 if (more := size - SMALL - self.counted) > 0:
-                    if self._bounds.bytes + more > self._bounds.most_bytes:
+                    if self._app.bytes + more > self._app.most_bytes:
                         raise HttpError("BUSY", "this server has as many bytes of requests as it takes")
-                    self._bounds.bytes += more
+                    self._app.bytes += more
                     self.counted += more
-            if not message.get("more_body", False):
-                self._has_more = False
+            if not self._comes:
+                self._is_read = True
                 return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     async def _read_rest(self) -> None:
-        while (await self._receive()).get("more_body"):
-            pass
+        while self._comes:
+            self._comes = (await self._receive()).get("more_body", False)
 
     # -- the answer -------------------------------------------------------------------------------
 
     async def _answer(self, reply: Reply) -> None:
-        """Where more of the request's body is to come, as much is read as comes soon, and the connection closed."""
+        """Where the request's body was not read, as much of it is as comes soon, and the connection closed."""
         kind, body, headers = reply.content_type or self._kind, reply.body, [*reply.headers]
         if reply.status != 204:
             body = jsonform.to_json(body) if kind == JSON else body
@@ -231,7 +222,7 @@ class _Exchange:
             headers += _FOR_BROWSERS if kind != MSGPACK else ()
         if self._scope["method"] == "HEAD":
             body = b""
-        if not self._has_more:
+        if self._is_read:
             await self._send({**_START, "status": reply.status, "headers": headers})
             await self._send({**_END, "body": body})
             return
@@ -241,7 +232,7 @@ class _Exchange:
             await self._send({**_START, "status": reply.status, "headers": [*headers, (b"connection", b"close")]})
             await self._send({**_END, "body": body, "more_body": True})
             with contextlib.suppress(TimeoutError):
-                await self._bounds.within(min(REST_S, self._bounds.body_s), asyncio.wait((rest,)))
+                await self._app.within(min(REST_S, self._app.body_s), asyncio.wait((rest,)))
             await self._send(_END)
         finally:
             rest.cancel()

@@ -2,7 +2,8 @@
 schedules, statistics, events, requests to workers, settings of queues, keys of the API, webhooks. Few keys, tags and
 groups: they collide."""
 
-from jqmaster.manifest.types import PLAIN
+from vocabulary import PLAIN
+
 from model.cron import ZONES
 from model.life import PASSED
 from model.matcher import pack as pack_matcher
