@@ -72,7 +72,7 @@ function optionsOf(given, size) {
       if (from + width > taken) continue;
       taken = from;
       ctx.fillStyle = token('panel');
-      ctx.fillRect(from + 2 * devicePixelRatio, bbox.top, width - 2 * devicePixelRatio, 15 * devicePixelRatio);
+      ctx.fillRect(from + 2 * devicePixelRatio, bbox.top + devicePixelRatio, width, 14 * devicePixelRatio);
       ctx.fillStyle = token('text');
       ctx.fillText(text, from + 4 * devicePixelRatio, bbox.top + 11 * devicePixelRatio);
     }
