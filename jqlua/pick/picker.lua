@@ -1,7 +1,7 @@
 -- Gives out jobs: those of a pick, of the pick of a finish, and of assign, which chooses workers, too.
 --
--- A plan is what such a call has to do: {wish: as of wishes.of_pick, or of it {worker, count, rounds, wait}; worker: who
--- gets the next job; reply: next_ms, and for each job what is in front, if anything, its document and argument are
+-- A plan is what such a call has to do: {wish: as of wishes.of_pick, or of it {worker, count, rounds, wait}; worker:
+-- who gets the next job; reply: next_ms, and for each job what is in front, if anything, its document and argument are
 -- appended; count and bytes of these jobs; request token or nil, started: what it remembers}, and, where needed,
 -- {queue: the only one that is read, is_quiet: no jobs are wanted, has_slots: its worker is pushed to, remembered: of
 -- its request, front(worker): what stands in front of each job, is_cut: a search was cut short, so that there may be a
@@ -155,40 +155,34 @@ local function start(plan, place, popped, raws)
   return is_cut or bytes >= MOST_BYTES
 end
 
---- Gives out the first jobs of the best places of a round.
----@return boolean? is_more whether there may be more
-local function fill_round(plan, source, wanted)
-  local queue, most = plan.queue, plan.wish.count
+--- Gives out the first jobs of the best places, round by round.
+---@return boolean is_more whether there may be more
+local function fill(plan, source)
+  local queue, rounds, most, round = plan.queue, plan.wish.rounds, plan.wish.count, 1
   while plan.count < most do
     local place, is_more
     if queue then
       place, is_more = places.best(queue, true)
     else
-      place, is_more = source.choose(plan, wanted)
+      place, is_more = source.choose(plan, rounds[round])
     end
-    if not place then
-      return is_more
-    end
-    local left, chunk = most - plan.count, plan.count > 0 and plan.bytes < SHORT_BYTES and CHUNK or FIRST_CHUNK
-    if left > chunk then
-      left = chunk
-    end
-    local popped, raws = places.take(place, left)
-    if not popped[1] then
-      return place.id ~= nil -- the index and the queue disagree: never loop on that
-    elseif start(plan, place, popped, raws) then
-      return true
-    elseif not place.id and #popped < 2 * left then
-      return nil -- that was all of it
-    end
-  end
-end
-
-local function fill(plan, source)
-  local rounds = plan.wish.rounds
-  for i = 1, #rounds do
-    if fill_round(plan, source, rounds[i]) then
-      return true
+    if place then
+      local left, chunk = most - plan.count, plan.count > 0 and plan.bytes < SHORT_BYTES and CHUNK or FIRST_CHUNK
+      if left > chunk then
+        left = chunk
+      end
+      local popped, raws = places.take(place, left)
+      if not popped[1] then
+        return place.id ~= nil -- the index and the queue disagree: never loop on that
+      elseif start(plan, place, popped, raws) then
+        return true
+      elseif not place.id and #popped < 2 * left then
+        return false -- that was all of it
+      end
+    elseif is_more or not rounds[round + 1] then
+      return is_more or false
+    else
+      round = round + 1
     end
   end
   return false
@@ -212,7 +206,7 @@ function M.give(plan, source)
   -- What is due goes first. What is buffered must be seen, if it may concern the choice.
   local is_due, queue = state[meta.NEXT_DUE] <= state[meta.NOW_MS], plan.queue
   local key = queue and queues.key(queue, states.QUEUED)
-  if is_due or not key or batch.adds[key] or batch.removals[key] or batch.adds[queues.key(queue, states.IN_LANE)] then
+  if is_due or not key or batch.adds[key] or batch.removals[key] then
     transition.commit()
   end
   if is_due then
