@@ -26,8 +26,8 @@ class JQ(Registry):
     the file `key_file` has; default: the variables `JQ_KEY`, `JQ_KEY_FILE`. `actor`: who changes things, for the
     trail of a namespace that is asked straight. All else are options for all jobs, such as `max_runtime`; `timeout` is
     one of these, the lease of a job, and no bound of a call. That is `wait`: how long a call may take where Redis or
-    the master does not answer, in seconds; default: the variable `JQ_WAIT`, or 5. Nothing is connected before it is
-    needed.
+    the master does not answer, in seconds; default: the variable `JQ_WAIT`, or `socket_timeout` in the URL of a Redis,
+    or 5. Nothing is connected before it is needed.
     """
 
     # -- working ----------------------------------------------------------------------------------

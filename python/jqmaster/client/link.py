@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 P = ParamSpec("P")
 
+WAIT_S = 5.0  # how long a call of a master may take, if nobody says it
 MOST_POLL_S = 10.0
 MOST_POLLS = 256  # connections to a master for those who wait; more take turns
 
@@ -49,7 +50,7 @@ class Target:
     actor: str | None = None
     key: str | None = None
     key_file: str | os.PathLike[str] | None = None
-    wait_s: float = 5.0
+    wait_s: float | None = None
 
     @property
     def is_redis(self) -> bool:
@@ -155,9 +156,9 @@ class HttpTransport(Transport):
     def __init__(self, target: Target) -> None:
         from jqmaster.engine.http import HttpEngine
 
-        self._http = HttpEngine(*target.masters(), target.wait_s)
+        self._wait_s, self._polls = target.wait_s or WAIT_S, plainly.Turns(MOST_POLLS)
+        self._http = HttpEngine(*target.masters(), self._wait_s)
         super().__init__(self._http)
-        self._wait_s, self._polls = target.wait_s, plainly.Turns(MOST_POLLS)
 
     async def ended(self, job_id: str, timeout_s: float) -> str:
         poll_s = round(min(max(0.0, timeout_s), MOST_POLL_S), 3)

@@ -81,7 +81,7 @@ class Registry(FlowMethods):
             namespace,
             cast(Form, form or os.environ.get("JQ_FORM") or "auto"),
             os.environ.get("JQ_RECREATE") == "1" if recreate is None else recreate,
-            actor, key, key_file, float(os.environ.get("JQ_WAIT") or 5) if wait is None else wait,
+            actor, key, key_file, wait or float(os.environ.get("JQ_WAIT") or 0) or None,
         )  # fmt: skip
         self.serializer: Serializer = serializer or MessagePack()
         self.defaults: JobOptions = options.check(defaults)

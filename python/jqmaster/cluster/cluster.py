@@ -115,11 +115,8 @@ async def _enqueue(cluster: Partitions, call: Call) -> Any:
     return [part for answer in await scattered("jobs", parts, ask) for part in answer]
 
 
-async def _pick(cluster: Partitions, call: Call) -> Any:
-    return await _picked(cluster, {name: value for name, value in call.spec.items() if name != "wait"})
-
-
 async def _picked(cluster: Partitions, spec: Mapping[str, Any]) -> Any:
+    spec = {name: value for name, value in spec.items() if name != "wait"}
     if not plainly.is_plain():
         return await cluster.picking.pick(spec, 0)
     reply: Any = [-1]
@@ -184,32 +181,24 @@ async def _schedule(cluster: Partitions, call: Call) -> Any:
     """It is where the jobs belong that it makes; what it made before may have belonged elsewhere."""
     job, name = call.spec.get("job"), call.spec.get("id")
     if not isinstance(job, dict):  # it is run or paused
-        return (await cluster.everywhere(call, lacking=True))[0]
+        return (await cluster.everywhere(call, changes=True))[0]
     argument = call.arguments[1] if len(call.arguments) > 1 else packform.NIL
     [home] = await cluster.routes.homes([(job, argument)])
     home = home_of(str(name), len(cluster.engines)) if home is None else home
     reply = await cluster.at(home, call)
-    await cluster.everywhere(Call("unschedule", [pack({"id": name})]), lacking=True, but=home)
+    await cluster.everywhere(Call("unschedule", [pack({"id": name})]), changes=True, but=home)
     return reply
 
 
 # -- all of them -------------------------------------------------------------------------------------------------------
 
 
-async def _first(cluster: Partitions, call: Call) -> Any:
-    return await cluster.at(0, call)
-
-
-async def _changed(cluster: Partitions, call: Call) -> list[Any]:
-    return await cluster.everywhere(call, lacking=True, changes=True)
-
-
 async def _all(cluster: Partitions, call: Call) -> Any:
     """The same in each."""
     if call.operation == "queue" and call.spec.get("known"):  # in one partition perhaps: then it is changed in all
-        await _changed(cluster, call)
+        await cluster.everywhere(call, changes=True)
         call = call.but(known=None)
-    answers = await _changed(cluster, call)
+    answers = await cluster.everywhere(call, changes=True)
     if call.operation == "queue":
         cluster.routes.forget(call.spec.get("name"))
         return listings.merged("queues", answers)
@@ -220,7 +209,8 @@ async def _constrain(cluster: Partitions, call: Call) -> Any:
     """Each partition has a part of the limits, unless it has keys of its own."""
     match = unpacked(call.arguments[1]) if len(call.arguments) > 1 else {}
     is_exact = len(cluster.engines) == 1 or await cluster.routes.is_exact(call.spec.get("by"), match)
-    return listings.merged("constraints", await _changed(cluster, call.but(shared=None if is_exact else True)))
+    call = call.but(shared=None if is_exact else True)
+    return listings.merged("constraints", await cluster.everywhere(call, changes=True))
 
 
 async def _tick(cluster: Partitions, call: Call) -> Any:
@@ -256,10 +246,11 @@ async def _none(cluster: Partitions, call: Call) -> Any:
 
 
 WAYS: Mapping[str, Callable[[Partitions, Call], Awaitable[Any]]] = {
-    "first": _first, "all": _all, "none": _none, "job": _job, "jobs": _jobs, "name": listings.by_name,
-    "order": listings.interleaved, "turn": listings.in_turn, "heartbeat": _heartbeat,
-    "pick": _pick, "enqueue": _enqueue, "finish": _finish, "register": _register, "schedule": _schedule,
-    "constrain": _constrain, "tick": _tick, "stats": _stats, "found": _found,
+    "first": lambda cluster, call: cluster.at(0, call),
+    "pick": lambda cluster, call: _picked(cluster, call.spec),
+    "all": _all, "none": _none, "job": _job, "jobs": _jobs, "name": listings.by_name, "order": listings.interleaved,
+    "turn": listings.in_turn, "heartbeat": _heartbeat, "enqueue": _enqueue, "finish": _finish, "register": _register,
+    "schedule": _schedule, "constrain": _constrain, "tick": _tick, "stats": _stats, "found": _found,
 }  # fmt: skip
 
 # What is set alike in all partitions, beside the settings: listings, what names a thing, and which fields are set.
@@ -291,12 +282,9 @@ async def _set_in(engine: Engine) -> dict[str, Any]:
     """What is set in a partition, by what it is."""
     found: dict[str, Any] = {f"setting {name}": value for name, value in (await engine.config()).items()}
     for listing, (name, *fields) in _SET.items():
-        cursor: str | None = None
-        while cursor != "":
-            more = {"digests": True} if listing == "keys" else {}
-            page = await engine.call(listing, cursor=cursor, count=1000, **more)
-            cursor = page.cursor
-            for document in page.documents:  # a queue may be known in some for which nothing is set
-                if is_set := {field: document[field] for field in fields if document.get(field)}:
-                    found[f"{listing.removesuffix('s')} {document[name]}"] = is_set
+        more = {"digests": True} if listing == "keys" else {}
+        async for document in engine.each(listing, count=1000, **more):
+            # A queue may be known in some for which nothing is set.
+            if is_set := {field: document[field] for field in fields if document.get(field)}:
+                found[f"{listing.removesuffix('s')} {document[name]}"] = is_set
     return found

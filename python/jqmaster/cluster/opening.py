@@ -52,7 +52,7 @@ class Opened:
         """`how`: of `Engine`. Raises ValueError for a URL or a name that cannot be."""
         self._cluster = Cluster(url, namespace, **how) if is_cluster(namespace) else None
         self.engine: Engine = self._cluster or Engine(connect(url), namespace, **how)
-        self.engines: Sequence[Engine] = self._cluster.engines if self._cluster else [self.engine]
+        self.engines = self.engine.engines
 
     def ended(self) -> Ended:
         """Who waits for ends of jobs."""
@@ -70,7 +70,7 @@ class Opened:
 
     def engine_of(self, job_id: str) -> Engine:
         """That of a job's namespace."""
-        return self.engines[number_of(job_id, len(self.engines)) if self._cluster else 0]
+        return self.engines[number_of(job_id, len(self.engines))]
 
     async def load(self) -> str:
         """See `engine.scripts.load`."""

@@ -10,7 +10,7 @@ from jqmaster.cluster.names import number_of, partitions
 from jqmaster.cluster.routes import Routes, unpacked
 from jqmaster.connection import plainly
 from jqmaster.engine.calling import Argument, pack
-from jqmaster.engine.engine import Engine, Observe, connect
+from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import NotFound, Unavailable, Vanished
 
@@ -65,20 +65,11 @@ class Partitions(Engine):
     def __init__(self, url: str, namespace: str, **how: Any) -> None:
         """`how`: of `Engine`. Raises ValueError for a name that cannot be."""
         self.namespaces = partitions(namespace)
-        self.engines = [Partition(connect(url), name, **how) for name in self.namespaces]
-        self.routes = Routes(self.engines)
-        self.picking = Waiting(*self.engines)
-        super().__init__(self.engines[0].redis, self.namespaces[0], **how)
-
-    @property
-    def observe(self) -> Observe | None:
-        """Of the calls to each partition."""
-        return self.engines[0].observe
-
-    @observe.setter
-    def observe(self, observe: Observe | None) -> None:
-        for engine in self.engines:
-            engine.observe = observe
+        engines = [Partition(connect(url), name, **how) for name in self.namespaces]
+        super().__init__(engines[0].redis, self.namespaces[0], **how)
+        self.engines = engines
+        self.routes = Routes(engines)
+        self.picking = Waiting(*engines)
 
     def number_of(self, what: object) -> int:
         """The partition of a job's id, or the one where a name is noted."""
@@ -95,11 +86,9 @@ class Partitions(Engine):
         """The answer of one partition."""
         return await self.engines[number].raw(call.operation, *call.arguments)
 
-    async def everywhere(
-        self, call: Call, *, lacking: bool = False, but: int | None = None, changes: bool = False
-    ) -> list[Any]:
-        """The answers of all partitions. `lacking`: those that have no such thing are left out, as long as not all say
-        so. `changes`: the others are asked after the first one, so that what it refuses changes nothing anywhere."""
+    async def everywhere(self, call: Call, *, changes: bool = False, but: int | None = None) -> list[Any]:
+        """The answers of all partitions. `changes`: the others are asked after the first one, so that what it refuses
+        changes nothing anywhere; those that have no such thing are left out, as long as not all say so."""
         absent: list[NotFound] = []
 
         async def ask(number: int) -> Any:
@@ -112,6 +101,6 @@ class Partitions(Engine):
         numbers = [number for number in range(len(self.engines)) if number != but]
         answers = [await ask(number) for number in numbers[:changes]]
         answers += await all_of(map(ask, numbers[len(answers) :]))
-        if absent and (not lacking or len(absent) == len(self.engines)):
+        if absent and (not changes or len(absent) == len(self.engines)):
             raise absent[0]
         return [answer for some in answers for answer in some]

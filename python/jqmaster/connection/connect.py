@@ -16,6 +16,7 @@ from jqmaster.connection.url import parse
 
 _PLACE = {"connection_class", "host", "port", "path", "db", "username", "password"}
 _OPTIONS = ("client_name", "max_connections", "socket_timeout", "socket_connect_timeout")
+_SENTINEL = ("sentinel_username", "sentinel_password")
 _FILES = ("ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile")
 _TLS = (*_FILES, "ssl_ca_data", "ssl_cert_reqs", "ssl_check_hostname", "ssl_ciphers", "ssl_min_version", "ssl_password")
 
@@ -29,7 +30,7 @@ def connect(url: str) -> redis.asyncio.Redis:
     target = parse(url)
     options: dict[str, Any] = {**parse_url(target.url)}
     is_tls = options.get("connection_class") is SSLConnection
-    known = (*_OPTIONS, *_TLS) if is_tls else _OPTIONS
+    known = (*_OPTIONS, *(_TLS if is_tls else ()), *(_SENTINEL if target.kind == "sentinel" else ()))
     for name in options.keys() - _PLACE - {*known}:
         raise ValueError(f"the Redis URL has an unknown option: {name}; there are: {', '.join(known)}")
     context = _tls(options) if is_tls else None
@@ -38,9 +39,8 @@ def connect(url: str) -> redis.asyncio.Redis:
     if target.kind == "cluster":
         topology = ClusterNodes(target.hosts, login)
     elif target.kind == "sentinel":
-        own = target.sentinel
-        login_there = login._replace(username=own.get("username"), password=own.get("password"))
-        topology = Sentinels(target.hosts, target.service, login_there)
+        username, password = map(options.get, _SENTINEL)
+        topology = Sentinels(target.hosts, target.service, login._replace(username=username, password=password))
     place = options.get("path") or (options.get("host", "localhost"), options.get("port", 6379))
     pool: Any = Endpoint(
         place, login, topology, connect_s=options.get("socket_connect_timeout"),

@@ -103,7 +103,7 @@ class Endpoint:
         self.topology = topology
         self.has_functions = True  # as far as is known
         self.connect_s = connect_s or (CONNECT_S if topology is None else CONNECT_FOUND_S)
-        self.reply_s = reply_s or REPLY_S
+        self.reply_s = reply_s or REPLY_S  # an engine may wait longer
         self.generation = 0  # how often the connections have left a server
         self._address: Address | str | None = None if topology else place
         self._looked_up = self._left = -math.inf

@@ -143,10 +143,9 @@ class RedisConnection:
         """It cannot be used any more. Raises what stands for an OSError."""
         self.cut()
         if isinstance(problem, TimeoutError):
-            late = RedisConnectionError(f"{self.endpoint} did not answer within {self._reply_s:g} s")
             if time.monotonic() > self._sent + _SILENT_S:
                 self.endpoint.silent(self)
             plainly.left_s()
-            raise late from problem
+            raise RedisConnectionError(f"no answer within {self._reply_s:g} s") from problem
         if isinstance(problem, OSError):
             raise RedisConnectionError(f"the connection was lost: {problem}") from problem

@@ -6,9 +6,8 @@ Imports nothing of redis-py, for commands that need none.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Literal, NamedTuple
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 SCHEMES = (
     "unix://",
@@ -19,7 +18,6 @@ FORMS = "redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://"
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:@/]+))(?::(\d{1,5}))?")
 _SECRET = re.compile(r"\b(jq_|whsec_)[\w+/=-]+")  # keys, and what pushes are signed with
 _OPTION = re.compile(r"([?&][^=&]*)=[^&]*")
-_OWN = ("sentinel_username", "sentinel_password")
 ENCODED = "in user and password /, ?, # and @ are percent-encoded"
 _PORTS = {"sentinel": 26379, "cluster": 6379}
 
@@ -33,7 +31,6 @@ class RedisUrl(NamedTuple):
     url: str
     hosts: tuple[Address, ...] = ()
     service: str = ""
-    sentinel: Mapping[str, str] = {}  # username and password that the Sentinels themselves ask for
 
 
 def is_redis(url: str) -> bool:
@@ -54,8 +51,7 @@ def parse(url: str) -> RedisUrl:
     service, _, database = path.partition("/") if kind == "sentinel" else ("", "", path)
     if kind == "sentinel" and not service:
         raise ValueError("expected the name of the service behind the hosts: redis+sentinel://a,b,c/mymaster")
-    options = parse_qsl(parts.query, keep_blank_values=True)
-    for number in (database, *(value for name, value in options if name == "db")):
+    for number in (database, *(value for name, value in parse_qsl(parts.query) if name == "db")):
         if number not in ("", "0"):  # who waits in one would be told of jobs of another, whose ids may be the same
             raise ValueError(
                 f"database {number}: JQ works in database 0 alone, since Redis' Pub/Sub knows no databases; "
@@ -64,11 +60,8 @@ def parse(url: str) -> RedisUrl:
     hosts = tuple(_address(host, _PORTS.get(kind, 0)) for host in listed.split(",") if listed)
     if kind not in ("sentinel", "cluster"):
         return RedisUrl("server", url)
-    own = {name: value for name, value in options if name in _OWN and kind == "sentinel"}
-    query = urlencode([(name, value) for name, value in options if name not in own])
-    plain = urlunsplit((scheme, f"{user}{at}{listed.partition(',')[0]}", "", query, ""))
-    sentinel = {name.removeprefix("sentinel_"): value for name, value in own.items()}
-    return RedisUrl(kind, plain, hosts, service, sentinel)  # type: ignore[arg-type] # looked at above
+    plain = urlunsplit((scheme, f"{user}{at}{listed.partition(',')[0]}", "", parts.query, ""))
+    return RedisUrl(kind, plain, hosts, service)  # type: ignore[arg-type] # looked at above
 
 
 def without_password(url: str) -> str:

@@ -67,12 +67,13 @@ class Engine(Operations):
         namespace: str = "{jq}",
         *,
         scripts: Bundle | None = None,
-        timeout_s: float = 30.0,
+        timeout_s: float | None = None,
         form: Form = "auto",
         recreate: bool = False,
         actor: str | None = None,
     ) -> None:
-        """``redis``: of ``connect``. ``timeout_s``: how long Redis may take to answer; then a call raises Unavailable.
+        """``redis``: of ``connect``. ``timeout_s``: how long a call may take, then it raises Unavailable; default: what
+        the URL says.
 
         ``form``: "scripts" uses EVALSHA alone; with "functions" calls raise NoFunctions where functions
         cannot be called, and do not fall back.
@@ -88,6 +89,7 @@ class Engine(Operations):
         self.namespace = check_namespace(namespace)
         self.scripts = builtin() if scripts is None else scripts
         self.observe: Observe | None = None
+        self.engines: Sequence[Engine] = [self]  # of a cluster those of its partitions
         if form not in FORMS:
             raise ValueError(f"form: expected one of {', '.join(FORMS)}, got {form!r}")
         self.form = form
@@ -99,7 +101,8 @@ class Engine(Operations):
         )
         self._endpoint.serve(namespace)
         self._meta = f"{namespace}:meta"
-        self._timeout_s = timeout_s
+        self._timeout_s = timeout_s or self._endpoint.reply_s
+        self._endpoint.reply_s = max(self._endpoint.reply_s, self._timeout_s)
         self._recreates = recreate
         self._is_known = self._is_missed = False
 

@@ -144,12 +144,8 @@ class Keyring:
                 await self._look()
 
     async def _look(self) -> None:
-        cursor: str | None = None
-        found: dict[str, Identity] = {}
-        while cursor != "":
-            page = await self._engine.keys(cursor=cursor, count=1000, digests=True)
-            cursor = page.cursor
-            found |= {key["id"]: _identity_of(key) for key in page.documents}
+        keys = self._engine.each("keys", count=1000, digests=True)
+        found = {key["id"]: _identity_of(key) async for key in keys}
         if found and not self._seal:
             mine, place = secrets.token_bytes(SEAL_BYTES), f"{self._engine.namespace}{SEAL}"
             before: Any = await self._engine.redis.set(place, mine, nx=True, get=True)

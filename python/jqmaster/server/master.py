@@ -45,7 +45,8 @@ class Master:
 
     def __post_init__(self) -> None:
         self.enqueuing = Together(self.engine, "enqueue")
-        self.engine.observe = self.meters.call
+        for engine in self.engine.engines:
+            engine.observe = self.meters.call
 
     def about(self) -> dict[str, str]:
         """As `GET /session` has it."""

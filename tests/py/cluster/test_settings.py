@@ -58,7 +58,7 @@ async def test_a_partition_that_does_not_answer_is_named_and_the_call_may_be_rep
     frozen = nodes.owner(place.engines[2].namespace).process
     assert frozen is not None
     frozen.send_signal(signal.SIGSTOP)
-    with pytest.raises(Unavailable, match=r"partition {.*:2~.*}: .*127.*did not answer within 1\.5 s") as caught:
+    with pytest.raises(Unavailable, match=r"partition {.*:2~.*}: .*127.*did not answer") as caught:
         await place.engine.config(set={"retry_base": 9})
     assert from_engine(caught.value, None).message.startswith("partition {")
     frozen.send_signal(signal.SIGCONT)

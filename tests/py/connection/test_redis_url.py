@@ -31,17 +31,15 @@ from jqmaster.errors import Unavailable
         ),
         (
             "rediss+sentinel://a/jobs/0?ssl_check_hostname=no&sentinel_password=other",
-            RedisUrl(
-                "sentinel", "rediss://a?ssl_check_hostname=no", (("a", 26379),), "jobs",
-                {"password": "other"},
-            ),
+            RedisUrl("sentinel", "rediss://a?ssl_check_hostname=no&sentinel_password=other", (("a", 26379),), "jobs"),
         ),
     ],
 )  # fmt: skip
 def test_what_a_url_names(url: str, target: RedisUrl) -> None:
     assert parse(url) == target
-    client = connect(url)
-    assert endpoint_of(client).login.password in (None, "secret", "p@ss")
+    endpoint = endpoint_of(connect(url))
+    assert endpoint.login.password in (None, "secret", "p@ss")
+    assert "other" not in url or endpoint.topology._login.password == "other"  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ class RedisServer:
         self.directory = Path(tempfile.mkdtemp(prefix="jq-"))
         self.socket = self.directory / "redis.sock"
         # A machine that stands still for some seconds is no fault of those who connect meanwhile.
-        self.url = f"unix://{self.socket}?socket_connect_timeout=60&socket_timeout=60"
+        self.url = f"unix://{self.socket}?socket_connect_timeout=60&socket_timeout=30"
         self.arguments = arguments
         self.process: subprocess.Popen[bytes] | None = None
 
