@@ -42,7 +42,7 @@ end
 local new_jobs, names, wanted, is_linked = { false }, { false }, { keys.SEQ, false }, false
 local queue_count = 0
 for i = 1, count do
-  local new = jobspec.parse(ARGV[first + 2 * i - 2], i - 1)
+  local new = jobspec.parse(ARGV[first + 2 * i - 2], i - 1, "jobs")
   if ARGV[first + 2 * i - 1] == "" then
     check.refuse("INVALID jobs[" .. i - 1 .. "].argument: expected one MessagePack value, got no bytes")
   end

@@ -20,7 +20,6 @@ local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local continuation = require "jqlua.life.continuation"
 local keys = require "jqlua.base.keys"
-local jobs = require "jqlua.job.jobs"
 local outcomes = require "jqlua.life.outcomes"
 local picker = require "jqlua.pick.picker"
 local transition = require "jqlua.life.transition"
@@ -30,10 +29,11 @@ local workers = require "jqlua.workers.workers"
 local MOST_OUTCOMES = 1000
 local wish, token = wishes.of_finish()
 local last = #ARGV
-check.refuse((last % 2 == 0 or last > 2 * MOST_OUTCOMES + 1 or last == 1 and not wish.wanted)
-  and "INVALID outcomes: expected " .. (wish.wanted and 0 or 1) .. " to " .. MOST_OUTCOMES
-  .. " outcomes, each with its blob, got " .. last - 1 .. " arguments")
-local parsed, wanted = { nil }, { nil, nil, nil, nil }
+if last % 2 == 0 or last > 2 * MOST_OUTCOMES + 1 or last == 1 and not wish.wanted then
+  check.refuse("INVALID outcomes: expected " .. (wish.wanted and 0 or 1) .. " to " .. MOST_OUTCOMES
+    .. " outcomes, each with its blob, got " .. last - 1 .. " arguments")
+end
+local parsed, found, wanted = { nil }, { nil }, { nil, nil, nil, nil }
 local at, count, has_more = 2, 0, false
 while at <= last do
   local outcome = outcomes.parse(ARGV[at], ARGV[at + 1], count)
@@ -60,17 +60,13 @@ elseif wish.is_registered then -- read before the outcomes, which may change the
   is_known = workers.decode(wish.worker, raws[count + 2])
 end
 for n = 1, count do
-  if not raws[n + 1] then -- an existing job has a valid id
-    local id = parsed[n].id
-    check.refuse(not check.is_id(id) and check.problem("outcomes[" .. n - 1 .. "].id", check.ID, id))
-  end
+  found[n] = outcomes.find(parsed[n], raws[n + 1], n - 1)
   if has_more then
     continuation.check(parsed[n], n - 1)
   end
 end
 for n = 1, count do
-  local outcome = parsed[n]
-  answers[n] = outcomes.apply(jobs.from_record(outcome.id, raws[n + 1]), outcome)
+  answers[n] = outcomes.apply(found[n], parsed[n])
 end
 if plan then
   return picker.pick(plan)

@@ -34,8 +34,11 @@ check.refuse(is_registered and not workers.is_registered(spec.worker)
 
 local answers, ids = {}, {}
 for i, pair in ipairs(spec.jobs) do
-  local job = jobs.read(pair[1])
   ids[i] = pair[1]
+end
+jobs.fetch(ids)
+for i, pair in ipairs(spec.jobs) do
+  local job = jobs.read(pair[1])
   if job and attempts.is_running(job, pair[2]) then
     local left_ms = attempts.renew(job)
     local is_over = left_ms <= 0

@@ -23,7 +23,8 @@ local KINDS = {
   { "full", PROBLEM, "Start more workers for it, or raise its max_waiting." },
   { "worker_died", WARNING, "See its log and its host. Its jobs run again once their leases are over." },
   { "unreachable", WARNING, "See whether it runs, and whether the servers' hosts can reach that address." },
-  { "late", PROBLEM, "Start more workers for it, give them more slots, or raise the limit that holds it." },
+  { "late", PROBLEM, "Start more workers for it, give them more slots, or raise the limit that holds it. "
+    .. "Where one value floods it: share the queue fairly by its path, or cancel the jobs that have it." },
   { "lapsed", WARNING,
     "A worker died, hung or lost its network, or a job ran for its max_runtime: see the workers' logs." },
   { "blocked", WARNING, "Retry it, or cancel what waits for it." },

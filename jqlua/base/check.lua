@@ -245,7 +245,7 @@ M.ID = "a job id of 14 or 16 hexadecimal digits"
 
 ---@return boolean
 function M.is_token(value)
-  return type(value) == "string" and #value <= 23 and string.find(value, "^[1-9]%d*%-%x*$") ~= nil
+  return type(value) == "string" and #value <= 23 and string.find(value, "^[1-9]%d*%-[0-9a-f]*$") ~= nil
 end
 M.TOKEN = "the token that came with the job, <attempt>-<digits>"
 

@@ -47,12 +47,12 @@ M.DROPPED = 16 -- sum of the flags of states that leave no record
 M.EVENTS = 17 -- whether events are written
 M.COUNTED = 18 -- whether statistics are kept
 M.SPENT = 19 -- of the call's budget (module job.budget)
-local KNOWN = 20 -- the encoded header; empty once something changed
+local KNOWN = 20 -- the encoded header; true, as none is, once something changed
 M.NOTICED = 21 -- whether events are written or webhooks exist, so that any job's changes may matter to others
 M.SERIAL = 22 -- the last serial number issued (module base.serial), or false if this call does not know it
 M.ISSUED = 23 -- the same as digits, if this call issued it and that is not written yet, or false
 M.state = {
-  0, 0, 0, 0, "", false, false, 0, 0, false, false, "", "", "", false, 0, false, true, 0, "", false, false, false,
+  0, 0, 0, 0, "", false, false, 0, 0, false, false, "", "", "", false, 0, false, true, 0, true, false, false, false,
 }
 
 local function refusal(raw, schema)
@@ -94,7 +94,7 @@ end
 --- Writes other flags.
 function M.save_flags(flags)
   set_flags(flags)
-  M.state[KNOWN] = ""
+  M.state[KNOWN] = true
   redis.call("SETRANGE", keys.META, M.FLAGS_OFFSET, string.char(flags))
 end
 
@@ -158,7 +158,7 @@ end
 ---@param field number
 function M.set(field, value)
   M.state[field] = value
-  M.state[KNOWN] = ""
+  M.state[KNOWN] = true
 end
 
 ---@param at_ms number a lower bound of all that is due

@@ -76,67 +76,73 @@ local function check_headers(value, path)
     .. " bytes in all, with their names; got " .. count .. " of " .. bytes)
 end
 
+-- Only an error needs the path of a spec, which costs much to make.
+local function path_of(i, list)
+  return list and list .. "[" .. i .. "]" or "job"
+end
+
 --- Checks fields that depend on one another.
----@return string? problem
-local function check_options(spec, prefix, i)
-  local missing = not spec.unique and (spec.unique_for and "unique_for" or spec.unique_within and "unique_within"
-    or spec.if_exists and "if_exists")
-  if missing then
-    return "INVALID " .. prefix .. missing .. ": only valid with unique"
+---@return string? problem with its field in front
+local function check_options(spec, i, list)
+  if not spec.unique and (spec.unique_for or spec.unique_within or spec.if_exists) then
+    return (spec.unique_for and "unique_for" or spec.unique_within and "unique_within" or "if_exists")
+      .. ": only valid with unique"
   end
   if spec.depends then
-    M.check_depends(spec.depends, prefix, i)
+    M.check_depends(spec.depends, path_of(i, list) .. ".", i)
   end
   if spec.headers then
-    check_headers(spec.headers, prefix .. "headers")
+    check_headers(spec.headers, path_of(i, list) .. ".headers")
   end
   if spec.if_failed == "only" and not spec.depends then
-    return "INVALID " .. prefix .. "if_failed: 'only' needs depends: the job runs when one of these failed"
+    return "if_failed: 'only' needs depends: the job runs when one of these failed"
   end
   if spec.unique_within and spec.unique_for then
-    return "INVALID " .. prefix .. "unique_within: expected either unique_for or unique_within, got both"
+    return "unique_within: expected either unique_for or unique_within, got both"
   elseif spec.unique_within and spec.if_exists == "latest" then
-    return "INVALID " .. prefix .. "if_exists: expected keep or replace with unique_within"
+    return "if_exists: expected keep or replace with unique_within"
   elseif spec.if_exists == "latest" and spec.depends then
-    return "INVALID " .. prefix .. "depends: not valid with if_exists latest, which sets it"
+    return "depends: not valid with if_exists latest, which sets it"
   end
 end
 
 --- Checks a field.
 ---@return boolean is_option
-local function check_field(name, value, path)
+local function check_field(name, value, i, list)
   local field, option = M.FIELDS[name], nil
   if not field then
     option = M.OPTIONS[name]
-    field = option or fields.unknown(path, name, M.FIELDS, M.OPTIONS)
+    field = option or fields.unknown(path_of(i, list), name, M.FIELDS, M.OPTIONS)
   end
   if field.of or not fields.is_valid(value, field) then
-    fields.check_value(value, field, path .. ".", name)
+    fields.check_value(value, field, path_of(i, list) .. ".", name)
   end
   return option ~= nil
 end
 
 --- Checks a job's spec: refuses the call for what is wrong.
----@param path string of it, for errors
 ---@param i number how many jobs come before it in its call
+---@param list? string path of its list, for errors; without, it is `job`
 ---@return boolean has_options
-function M.check(spec, path, i)
+function M.check(spec, i, list)
   local has_options = false
   for name, value in pairs(spec) do
     -- Often there is nothing else.
     if name ~= "name" or not check.is_name(value) then
-      has_options = check_field(name, value, path) or has_options
+      has_options = check_field(name, value, i, list) or has_options
     end
   end
+  local problem
   if not spec.name then
-    check.refuse(check.problem(path .. ".name", check.NAME, nil))
+    check.refuse(check.problem(path_of(i, list) .. ".name", check.NAME, nil))
   elseif not spec.queue and string.find(spec.name, "*", 1, true) then
-    check.refuse("INVALID " .. path .. ".name: holds a *, so it cannot be the queue's name too: give a queue")
+    problem = "name: holds a *, so it cannot be the queue's name too: give a queue"
   elseif spec.delay and spec.run_at then
-    check.refuse("INVALID " .. path .. ".delay: expected either delay or run_at, got both")
+    problem = "delay: expected either delay or run_at, got both"
   elseif has_options then
-    check.refuse(check_options(spec, path .. ".", i))
+    problem = check_options(spec, i, list)
   end
+  check.refuse(problem and "INVALID " .. path_of(i, list) .. "." .. problem)
   return has_options
 end
 
@@ -174,17 +180,16 @@ local known = KEPT
 --- Parses a job's spec; refuses the call if it is wrong.
 ---@param blob string MessagePack map
 ---@param i number its index, for errors
----@param list? string path of its list
+---@param list string path of its list
 ---@return table new read-only
 function M.parse(blob, i, list)
   local new = known[blob]
   if new then
     return new
   end
-  local path = (list or "jobs") .. "[" .. i .. "]"
   local spec = check.map(blob)
-  check.refuse(not spec and check.not_a_map(path, blob))
-  new = M.new(spec, M.check(spec, path, i))
+  check.refuse(not spec and check.not_a_map(path_of(i, list), blob))
+  new = M.new(spec, M.check(spec, i, list))
   if spec.depends then -- which may name earlier jobs of the call by index
     return new
   end

@@ -7,7 +7,6 @@ local change = require "jqlua.life.change"
 local dependents = require "jqlua.life.dependents"
 local events = require "jqlua.statistics.events"
 local jobs = require "jqlua.job.jobs"
-local lanes = require "jqlua.limits.lanes"
 local readers = require "jqlua.links.readers"
 local states = require "jqlua.job.states"
 local jobspec = require "jqlua.job.jobspec"
@@ -161,7 +160,7 @@ local function schedule(new, queue, is_blocked)
   return to, score
 end
 
---- Where a new job waits that others of its spec need not follow.
+--- Where a new job waits of whose spec others may wait elsewhere.
 ---@param new table its ID is set
 ---@param is_free boolean whether it would wait in its queue's own set
 ---@param is_blocked? boolean whether it waits for other jobs
@@ -176,9 +175,6 @@ local function place(new, queue, argument, is_free, is_blocked)
     queue[queues.CHANGED] = queue[queues.CHANGED] or queue[queues.IS_NEW]
   elseif to == states.QUEUED and not is_free then
     to = placement.place(new, queue, argument)
-    if to == states.IN_LANE then
-      lanes.join(queue, new)
-    end
   end
   new[jobs.STATE] = to
   return score
@@ -220,7 +216,7 @@ local function create(parsed, queue, is_free, argument, made, before)
   end
   local score = place(new, queue, argument, is_free, is_blocked or is_needless)
   jobs.create(id, jobs.encode(new), argument)
-  transition.enter(queue, new, score, { id }, 1)
+  transition.enter(queue, new, score, { id, 1 }, 1)
   if is_needless then
     batch.flush() -- it must be in the set that it leaves
     dependents.free(jobs.read(id))
@@ -228,7 +224,7 @@ local function create(parsed, queue, is_free, argument, made, before)
   return id, 1
 end
 
---- Creates jobs in their order. Those of one spec, one behind the other, enter their queue's own set together.
+--- Creates jobs in their order. Those of one spec, one behind the other, that wait in the same place have one record.
 ---@param arguments string[]
 ---@param first number index of the first argument in it; the others follow at intervals of two
 ---@param reply table id, created, ... are appended to it
@@ -236,20 +232,26 @@ end
 function M.create_all(new_jobs, arguments, first, reply)
   local before, n, i = #reply, #reply, 1
   while new_jobs[i] do
-    local new, from = new_jobs[i], n + 1
-    local queue = queues.load(new[jobs.QUEUE])
-    local is_free = not new[jobspec.IS_LINKED] and placement.admit(new, queue)
-    if is_free and not new[jobspec.IS_TIMED] then
-      new[jobspec.RECORD] = new[jobspec.RECORD] or jobs.encode(new)
+    local parsed, from = new_jobs[i], n + 1
+    local queue, is_linked = queues.load(parsed[jobs.QUEUE]), parsed[jobspec.IS_LINKED]
+    local is_free = not is_linked and placement.admit(parsed, queue)
+    if not is_linked and not parsed[jobspec.IS_TIMED] and (is_free or placement.is_fixed(parsed, queue)) then
+      local new = parsed
+      if not is_free then
+        new = { unpack(parsed) }
+        new[jobs.STATE], new[jobspec.RECORD] = placement.place(new, queue), false
+      end
+      local record = new[jobspec.RECORD] or jobs.encode(new)
+      new[jobspec.RECORD] = record
       repeat
         local id = serial.next()
-        jobs.create(id, new[jobspec.RECORD], arguments[first])
+        jobs.create(id, record, arguments[first])
         reply[n + 1], reply[n + 2] = id, 1
         n, i, first = n + 2, i + 1, first + 2
-      until new_jobs[i] ~= new
+      until new_jobs[i] ~= parsed
       transition.enter(queue, new, new[jobs.PRIORITY], reply, from)
     else
-      reply[n + 1], reply[n + 2] = create(new, queue, is_free, arguments[first], reply, before)
+      reply[n + 1], reply[n + 2] = create(parsed, queue, is_free, arguments[first], reply, before)
       n, i, first = n + 2, i + 1, first + 2
     end
   end

@@ -12,13 +12,12 @@ function M.check(list, least, most)
   check.refuse(not check.is_list(list, least, 1000)
     and check.problem("jobs", "a list of " .. least .. " to 1000 pairs [id, token]", list))
   for i, pair in ipairs(list) do
-    local path = "jobs[" .. i - 1 .. "]"
-    if not check.is_list(pair, 2, most or 2) then
-      check.refuse(check.problem(path, most and "[id, token] or [id, token, notes]" or "[id, token]", pair))
-    elseif not check.is_id(pair[1]) then
-      check.refuse(check.problem(path .. "[0]", check.ID, pair[1]))
-    elseif not check.is_token(pair[2]) then
-      check.refuse(check.problem(path .. "[1]", check.TOKEN, pair[2]))
+    local is_pair = check.is_list(pair, 2, most or 2)
+    if not is_pair or not check.is_id(pair[1]) or not check.is_token(pair[2]) then
+      local path, pair_text = "jobs[" .. i - 1 .. "]", most and "[id, token] or [id, token, notes]" or "[id, token]"
+      check.refuse(not is_pair and check.problem(path, pair_text, pair)
+        or not check.is_id(pair[1]) and check.problem(path .. "[0]", check.ID, pair[1])
+        or check.problem(path .. "[1]", check.TOKEN, pair[2]))
     end
   end
 end

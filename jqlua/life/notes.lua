@@ -26,8 +26,9 @@ end
 function M.check(list)
   local used, count = {}, 0
   for i, entry in ipairs(list) do
-    local notes, path = entry[3], "jobs[" .. i - 1 .. "][2]"
+    local notes = entry[3]
     if notes ~= nil then
+      local path = "jobs[" .. i - 1 .. "][2]"
       fields.check(notes, FIELDS, path)
       notes.message = notes.message and check.message(notes.message, LONGEST_MESSAGE)
       if notes.argument ~= nil then

@@ -35,6 +35,12 @@ local function check_more(outcome, name, value, path)
   end
 end
 
+local function check_needed(outcome, i)
+  for name, field in pairs(NEEDED) do
+    fields.check_value(outcome[name], field, "outcomes[" .. i .. "].", name)
+  end
+end
+
 -- As JQ's clients write a success: most outcomes are such, and to cut one up costs a third of unpacking it.
 local USUAL = ">c5c14c7c14c13"
 local USUAL_SIZE = 53
@@ -47,8 +53,7 @@ local USUAL_SIZE = 53
 function M.parse(blob, more, i)
   if #blob == USUAL_SIZE and more ~= "" then
     local first, id, second, token, last = struct.unpack(USUAL, blob)
-    if first == "\131\162id\174" and second == "\165token\174" and last == "\164type\167success"
-      and check.is_token(token) then
+    if first == "\131\162id\174" and second == "\165token\174" and last == "\164type\167success" then
       return { id = id, token = token, type = "success", blob = more }
     end
   end
@@ -62,24 +67,33 @@ function M.parse(blob, more, i)
       check_more(outcome, name, value, "outcomes[" .. i .. "]")
     end
   end
-  local id, kind = outcome.id, outcome.type
-  -- Of an id only the length: it is looked at again if there is no such job.
-  if type(id) ~= "string" or #id ~= 14 and #id ~= 16 or not check.is_token(outcome.token)
-    or kind ~= "success" and kind ~= "failure" then
-    for name, field in pairs(NEEDED) do
-      fields.check_value(outcome[name], field, "outcomes[" .. i .. "].", name)
-    end
+  if type(outcome.id) ~= "string" or outcome.type ~= "success" and outcome.type ~= "failure" then
+    check_needed(outcome, i)
   end
   outcome.blob = more
   return outcome
 end
 
---- Applies an outcome, if the attempt still runs.
----@param job table?
+--- The job whose running attempt an outcome is of. What is of none is looked at closely: the call is refused if it is
+--- wrong.
+---@param raw string|false the job's record
+---@param i number its index, for errors
+---@return table|false job
+function M.find(outcome, raw, i)
+  local job = jobs.from_record(outcome.id, raw)
+  if job and attempts.is_running(job, outcome.token) then
+    return job
+  end
+  check_needed(outcome, i)
+  return false
+end
+
+--- Applies an outcome, if the attempt still runs: one before it in this call may have been of the same.
+---@param job table|false as of find
 ---@return string|table answer state, or why not; with enqueue {state, id, created, ...}
 function M.apply(job, outcome)
-  if not job or not attempts.is_running(job, outcome.token) then
-    return attempts.stale_answer(job, outcome.token, outcome.type == "failure" and jobs.FAILED
+  if not job or job[jobs.STATE] ~= states.RUNNING then
+    return attempts.stale_answer(jobs.read(outcome.id), outcome.token, outcome.type == "failure" and jobs.FAILED
       or jobs.SUCCEEDED .. jobs.MOVED_ON .. jobs.WAITS .. (outcome.resume and jobs.FAILED or ""))
   end
   if outcome.resume then

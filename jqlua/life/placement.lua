@@ -58,6 +58,12 @@ function M.units(job, queue, argument)
   return job_units.of_need(name, group, group_value, entries)
 end
 
+--- Whether all jobs of a queue and name wait in the same place.
+---@return boolean
+function M.is_fixed(job, queue)
+  return not queues.has(queue, queues.FAIR) and constraints.fixed(queue[queues.NAME], job[jobs.NAME]) ~= false
+end
+
 --- A lower bound of a queue's ready jobs.
 ---@return number? priority nil if there are none
 ---@return string? id

@@ -95,7 +95,7 @@ end
 ---@param queue table
 ---@param new table one of them
 ---@param score number in the set of that state
----@param ids table every second entry is an id
+---@param ids table id, anything, id, anything, ...
 ---@param from number index of the first
 function M.enter(queue, new, score, ids, from)
   local to, state, last = new[jobs.STATE], meta.state, #ids
@@ -107,9 +107,12 @@ function M.enter(queue, new, score, ids, from)
   end
   local has_options = new[jobs.OPTIONS] ~= ""
   local is_shown = state[meta.EVENTS] or has_options and jobs.options(new).track
-  if has_options or is_shown then
+  if has_options or is_shown or to == states.IN_LANE then
     for i = from, last, 2 do
       new[jobs.ID] = ids[i]
+      if to == states.IN_LANE then
+        lanes.join(queue, new)
+      end
       if has_options then
         tags.enter(queue, new)
       end
@@ -119,7 +122,7 @@ function M.enter(queue, new, score, ids, from)
     end
   end
   if state[meta.COUNTED] then
-    statlog.entered(new, math.ceil((last - from + 1) / 2))
+    statlog.entered(new, (last - from + 1) / 2)
   end
   batch.add(queue[queues.KEYS][to] or queues.key(queue, to), score, ids[from])
   for i = from + 2, last, 2 do
@@ -130,7 +133,7 @@ end
 --- Enqueues the notifications of an end.
 local function notify(job, to)
   for _, new in ipairs(notices.of(job, to)) do
-    M.enter(queues.load(new[jobs.QUEUE]), new, meta.state[meta.NOW_MS], { new[jobs.ID] }, 1)
+    M.enter(queues.load(new[jobs.QUEUE]), new, meta.state[meta.NOW_MS], { new[jobs.ID], 1 }, 1)
   end
 end
 

@@ -1,7 +1,7 @@
 -- Gives out jobs: those of a pick, of the pick of a finish, and of assign, which chooses workers, too.
 --
--- A plan is what such a call has to do: {wish: as of wishes.of_pick, or of it {worker, count, rounds, wait}; worker: who
--- gets the next job; reply: next_ms, and for each job what is in front, if anything, its document and argument are
+-- A plan is what such a call has to do: {wish: as of wishes.of_pick, or of it {worker, count, rounds, wait}; worker:
+-- who gets the next job; reply: next_ms, and for each job what is in front, if anything, its document and argument are
 -- appended; count and bytes of these jobs; request token or nil, started: what it remembers}, and, where needed,
 -- {queue: the only one that is read, is_quiet: no jobs are wanted, has_slots: its worker is pushed to, remembered: of
 -- its request, front(worker): what stands in front of each job, is_cut: a search was cut short, so that there may be a

@@ -148,7 +148,7 @@ end
 
 --- The best place of a queue with lanes, or with jobs that may have to be placed again: then of as few as possible.
 local function with_lanes(queue)
-  if is_behind() then
+  if not budget.is_left() or is_behind() then
     return nil, true
   end
   local is_settled = placement.is_settled(queue)

@@ -61,7 +61,7 @@ function M.check(spec)
   for _, field in ipairs({ "run_at", "depends" }) do
     check.refuse(job[field] ~= nil and "INVALID job." .. field .. ": not valid for the job of a schedule")
   end
-  jobspec.check(job, "job", 0)
+  jobspec.check(job, 0)
   if job.headers and not next(job.headers) then
     job.headers = nil -- like a job's; it would be shown as an empty list
   end

@@ -38,7 +38,7 @@ async def _look(engine: Operations) -> list[Finding]:
     from jqmaster.engine import alerts
     from jqmaster.engine.engine import Engine
 
-    found = [*await alerts.every(engine.alerts)]
+    found = [*await alerts.every(engine)]
     if isinstance(engine, Engine):
         found += of_redis(*await asked(engine))
         for difference in await engine.differences():

@@ -282,12 +282,9 @@ async def _set_in(engine: Engine) -> dict[str, Any]:
     """What is set in a partition, by what it is."""
     found: dict[str, Any] = {f"setting {name}": value for name, value in (await engine.config()).items()}
     for listing, (name, *fields) in _SET.items():
-        cursor: str | None = None
-        while cursor != "":
-            more = {"digests": True} if listing == "keys" else {}
-            page = await engine.call(listing, cursor=cursor, count=1000, **more)
-            cursor = page.cursor
-            for document in page.documents:  # a queue may be known in some for which nothing is set
-                if is_set := {field: document[field] for field in fields if document.get(field)}:
-                    found[f"{listing.removesuffix('s')} {document[name]}"] = is_set
+        more = {"digests": True} if listing == "keys" else {}
+        async for document in engine.each(listing, count=1000, **more):
+            # A queue may be known in some for which nothing is set.
+            if is_set := {field: document[field] for field in fields if document.get(field)}:
+                found[f"{listing.removesuffix('s')} {document[name]}"] = is_set
     return found

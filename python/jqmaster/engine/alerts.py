@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from jqmaster.engine.replies import Document, Page
+from jqmaster.engine.calling import Calling
+from jqmaster.engine.replies import Document
 
 _ABOUT = ("kind", "queue", "worker", "constraint", "job", "group")
 
 
-async def every(ask: Callable[..., Awaitable[Page]]) -> list[Document]:
-    """What `ask`, the operation `alerts`, gives, from the first page to the last."""
-    found: list[Document] = []
-    cursor: str | None = None
-    while cursor != "":
-        page = await ask(cursor=cursor)
-        found += page.documents
-        cursor = page.cursor
-    return in_order(found)
+async def every(engine: Calling) -> list[Document]:
+    """All of a namespace."""
+    return in_order([alert async for alert in engine.each("alerts")])
 
 
 def in_order(alerts: Iterable[Document]) -> list[Document]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import secrets
 from collections import namedtuple
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
@@ -51,6 +51,15 @@ class Calling:
             given.setdefault("actor", self.actor)
         reply = await self.raw(operation, *packed(contract, given))
         return read(contract, given, reply)
+
+    async def each(self, operation: str, **named: Any) -> AsyncIterator[Any]:
+        """All that an operation lists, from page to page."""
+        cursor: str | None = None
+        while cursor != "":
+            page = await self.call(operation, **named, cursor=cursor)
+            for document in page.documents:
+                yield document
+            cursor = page.cursor
 
 
 def contract_of(operation: str) -> Operation:

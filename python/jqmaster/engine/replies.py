@@ -89,14 +89,6 @@ class Beat(NamedTuple):
     request: str
 
 
-class Event(NamedTuple):
-    """One event of a stream. ``id`` is what to go on after; ``kind`` is ``message``, or ``missed`` for a gap."""
-
-    id: str
-    kind: str
-    data: Document
-
-
 class Page(NamedTuple):
     """Documents, or what else a listing holds, in order; ``cursor`` continues it, empty at its end. ``looked``: how
     many jobs were looked at, where that was asked for."""

@@ -60,9 +60,10 @@ class Breakers:
         return {id: max(FULL_S, pause_s) for id, pause_s in pauses if id in full or pause_s > 0}
 
     def take(self, receiver: str) -> bool:
-        """Note a delivery. False: it must not be, as one that is to show whether the receiver is well is under way."""
+        """Note a delivery. False: it must not be, as the circuit has just opened, or one is under way that is to show
+        whether the receiver is well."""
         state = self._known.setdefault(receiver, _Receiver())
-        if state.is_failing and state.under_way:
+        if time.monotonic() < state.until or (state.is_failing and state.under_way):
             return False
         state.under_way += 1
         return True

@@ -14,7 +14,7 @@ import msgpack
 
 from jqmaster.connection.wake import WINDOW_MS, Channel
 from jqmaster.engine.calling import new_request
-from jqmaster.engine.engine import Engine, pack
+from jqmaster.engine.engine import Engine
 from jqmaster.engine.packform import MSGPACK
 from jqmaster.server.egress import Egress
 from jqmaster.server.http.within import check_answer
@@ -24,7 +24,7 @@ from jqmaster.server.keyring import Keyring
 from jqmaster.server.message import JSON
 from jqmaster.server.meters import Meters
 from jqmaster.server.reader import extended, item, unpacked
-from jqmaster.server.sender import CONNECT_TIMEOUT_S, STOP_TIMEOUT_S, Answer, Push, Sender, failure
+from jqmaster.server.sender import CONNECT_TIMEOUT_S, Answer, Push, Sender, failure
 
 CHANNEL = "push"
 BATCH = 100
@@ -32,7 +32,6 @@ BATCH = 100
 LOOK_EVERY_S = 10.0
 LOOK_WITHOUT_S = 1.0  # while workers are left out, of whom no marker tells
 MOST_WITHOUT = 200  # that `assign` takes
-LEAST_RETRY_AFTER_S, MOST_RETRY_AFTER_S = 1.0, 3600.0
 MOST_LAPSED = 1000  # workers of which is known how many attempts have
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 _OUTCOME_FIELDS = frozenset(
@@ -64,7 +63,7 @@ class Dispatch(Sender):
         self._keyring = keyring
         self._lapsed: dict[str, int] = {}  # the attempts of each worker when it was last seen to answer
 
-    async def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
+    async def stop(self, timeout_s: float) -> None:
         """As `Sender.stop`; others look instead."""
         self._channel.hand_over()
         await super().stop(timeout_s)
@@ -73,13 +72,9 @@ class Dispatch(Sender):
     async def take(self, room: int) -> list[Push]:
         """Have jobs assigned, each counted in the same step, or sleep until there may be some."""
         out = self.breakers.without()
-        spec: dict[str, Any] = {
-            "limit": max(1, min(room // 2, BATCH)),  # or one worker could take all the room at once
-            "master": self.master, "wait": {"on": CHANNEL, "ms": WINDOW_MS}, "request": self._request,
-        }  # fmt: skip
-        if out:
-            spec["without"] = list(out)[:MOST_WITHOUT]
-        next_ms, *parts = await self.engine.raw("assign", pack(spec))
+        limit = max(1, min(room // 2, BATCH))  # or one worker could take all the room at once
+        wait, without = {"on": CHANNEL, "ms": WINDOW_MS}, list(out)[:MOST_WITHOUT] or None
+        next_ms, *parts = await self.engine.assign(self.master, limit, self._request, wait, without)
         self._request = new_request()  # only now: what an answer brought that was lost comes again
         if not parts and next_ms != 0:
             self._channel.look_in(next_ms)
@@ -88,9 +83,8 @@ class Dispatch(Sender):
 
     async def refuse(self, push: Push, answer: Answer) -> None:
         if answer.outcome != "lapsed":  # else its lease runs out by itself
-            job, after_s = (push.id, push.token), answer.retry_after_s
-            why, message = answer.outcome, answer.message or None
-            await self.engine.call("refuse", push.worker, [job], why, retry_after=after_s, message=message)
+            refused = push.worker, [(push.id, push.token)], answer.outcome
+            await self.engine.call("refuse", *refused, answer.retry_after_s, answer.message or None)
 
     async def judge(self, push: Push, response: aiohttp.ClientResponse) -> Answer:
         """What the worker's answer means. Who registers the address of something inside must not read its answers in
@@ -118,14 +112,15 @@ class Dispatch(Sender):
 
     async def send(self, push: Push) -> Answer:
         """As `Sender.send`. A worker at which more attempts have lapsed may hang, and would cost each job one: so it
-        has to answer something first."""
+        has to answer something first, or close the connection."""
         if push.lapsed > self._lapsed.get(push.worker, 0):
             try:
                 async with self.request("HEAD", push, min(CONNECT_TIMEOUT_S, push.within_s / 2)):
                     pass
             except Exception as error:
-                push.is_sent = False  # nothing of the job
-                return self.failed(push, error)
+                if isinstance(error, TimeoutError) or not push.is_sent:
+                    push.is_sent = False  # nothing of the job
+                    return self.failed(push, error)
             if len(self._lapsed) >= MOST_LAPSED:
                 self._lapsed.clear()
             self._lapsed[push.worker] = push.lapsed
@@ -177,4 +172,4 @@ def retry_after_s(header: str | None) -> float | None:
     """`Retry-After` in seconds, within what the engine takes; None if it says none, or a date."""
     if header is None or not header.isdecimal():
         return None
-    return min(MOST_RETRY_AFTER_S, max(LEAST_RETRY_AFTER_S, float(header)))
+    return min(3600.0, max(1.0, float(header)))

@@ -130,26 +130,22 @@ class Keyring:
         if time.monotonic() - self._looked < KNOWN_S:
             return
         try:
-            async with asyncio.timeout(KNOWN_S), self._looking:
-                if time.monotonic() - self._looked >= KNOWN_S:
-                    await self._look()
+            async with asyncio.timeout(KNOWN_S):
+                await self.look(KNOWN_S)
         except (JQError, redis.exceptions.RedisError, OSError) as error:
             if time.monotonic() - self._looked >= KNOWN_S:  # or another request has said so
                 log.warning("cannot read the keys, the last known ones hold: %s", str(error) or "it takes too long")
                 self._looked = time.monotonic()
 
-    async def look(self) -> None:
-        """Read the keys as they are from now on. Raises JQError, and redis' errors."""
+    async def look(self, known_s: float = 0.0) -> None:
+        """Read the keys as they are from now on, or as they were so long ago. Raises JQError, and redis' errors."""
         async with self._looking:
-            await self._look()
+            if time.monotonic() - self._looked >= known_s:
+                await self._look()
 
     async def _look(self) -> None:
-        cursor: str | None = None
-        found: dict[str, Identity] = {}
-        while cursor != "":
-            page = await self._engine.keys(cursor=cursor, count=1000, digests=True)
-            cursor = page.cursor
-            found |= {key["id"]: _identity_of(key) for key in page.documents}
+        keys = self._engine.each("keys", count=1000, digests=True)
+        found = {key["id"]: _identity_of(key) async for key in keys}
         if found and not self._seal:
             mine, place = secrets.token_bytes(SEAL_BYTES), f"{self._engine.namespace}{SEAL}"
             before: Any = await self._engine.redis.set(place, mine, nx=True, get=True)

@@ -27,7 +27,6 @@ from jqmaster.server.meters import Meters
 log = logging.getLogger("jqmaster.dispatch")
 
 CONNECT_TIMEOUT_S = 5.0
-STOP_TIMEOUT_S = 10.0
 STALE_WITHIN_S = 0.25  # a worker that closed an idle connection shows it at once; later it is the job that broke it
 AGAIN_S = 1.0
 
@@ -140,7 +139,7 @@ class Sender:
         """What comes of it without sending, as its receiver is left alone; None: it is sent, which is noted."""
         if self.breakers.take(push.receiver):
             return None
-        return Answer("held", f"the {self.what} {push.receiver} failed often; it is tried with one job")
+        return Answer("unreachable", f"the {self.what} {push.receiver} failed; it is tried with one job")
 
     async def judge(self, push: Push, response: aiohttp.ClientResponse) -> Answer:
         """What an answer means."""
@@ -167,7 +166,7 @@ class Sender:
         self.session = make_session(self._egress)
         self._loop_task = asyncio.create_task(self._run(), name=self.takes)
 
-    async def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
+    async def stop(self, timeout_s: float) -> None:
         """Take nothing more, wait for what is under way, and end what is left after `timeout_s`: its leases run out."""
         self._stopping.set()
         self._room.set()

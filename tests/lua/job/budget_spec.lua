@@ -76,6 +76,13 @@ describe("a call that finds much to do #once", function()
     assert.are.equal(499 - #jobs, #jq:start({ queues = "*", count = 499 }))
     assert.are.equal("running", jq:status(ids[500]))
   end)
+  it("gives fewer jobs under a limit than were asked for", function()
+    jq:constrain({ id = "c", concurrency = 1000 }, { name = "a" })
+    jq:enqueue_many({ name = "a" }, 500)
+    local jobs = jq:pick({ queues = "a", count = 500 })
+    assert.is_true(#jobs > 0 and #jobs < 500)
+    assert.are.equal(0, jobs.next_ms)
+  end)
 
   describe("that lists", function()
     --- Ids of all jobs, over pages; and how many each page had.

@@ -25,7 +25,7 @@ describe("heartbeat", function()
       local worker = jq:register({})
       jq:enqueue_many({ name = "a", timeout = 90 }, 3)
       local jobs = jq:pick({ queues = "a", count = 3, worker = worker })
-      for _, at in ipairs({ 1, 2 }) do
+      for _, at in ipairs({ 2, 1 }) do
         jq:call("heartbeat", { worker = worker, jobs = { jq:held(jobs[at]) } })
       end
       jq:succeed(jobs[1])

@@ -9,7 +9,7 @@ import msgpack
 import pytest
 
 from jqmaster import JQ, Handle, Task
-from jqmaster.engine.http import checked
+from jqmaster.engine.http import Answer
 from jqmaster.errors import Conflict, Full, Internal, Invalid, JQError, Lost, NotFound, Unavailable, Version
 from surface_support import Call, call, jq, own, put, server
 
@@ -74,5 +74,5 @@ async def test_operations_by_their_names(jq: JQ, call: Call) -> None:
 )  # fmt: skip
 def test_answers_that_are_errors_are_raised(status: int, code: str, raised: type[JQError]) -> None:
     with pytest.raises(JQError) as caught:
-        checked(status, msgpack.packb({"error": {"code": code, "message": "why"}}))
+        Answer(status, msgpack.packb({"error": {"code": code, "message": "why"}}), is_repeat=False).body  # noqa: B018
     assert (type(caught.value), caught.value.message) == (raised, "why")

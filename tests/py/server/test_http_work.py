@@ -11,7 +11,6 @@ from test_http_wire import value_of
 
 UNKNOWN = "0" * 14
 TOKEN = "1-0123456789ab"
-NOBODY = "w00000000000001"
 
 
 async def register(api: Api, name: str = "push", **fields: Any) -> str:
@@ -30,11 +29,6 @@ async def test_a_worker_registers_and_is_listed(api: Api) -> None:
     answer = await api("DELETE", f"/worker/{worker_id}")
     assert (answer.status, answer.value) == (200, {"released": 0})
     assert (await api.get("/workers")).value["workers"] == []
-
-
-async def test_who_is_unknown_must_register_again(api: Api) -> None:
-    answer = await api.post("/worker/heartbeat", {"jobs": []}, worker_id=NOBODY)
-    assert (answer.status, answer.error["code"], answer.error["field"]) == (404, "NOTFOUND", "worker")
 
 
 @pytest.mark.parametrize(

@@ -199,7 +199,7 @@ class ScriptFuzzer:
             for job_id in reply[:20:2]:
                 self.values.knows_job(job_id.decode())
         elif script in ("pick", "assign"):
-            for document in map(opened, reply[1:]):
+            for document in (opened(part) for part in reply[1:] if isinstance(part, bytes)):
                 if isinstance(document, dict) and {"token", "id"} <= document.keys():
                     self.values.knows_job(document["id"], document["token"])
         elif script == "register":

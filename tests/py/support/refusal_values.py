@@ -58,6 +58,8 @@ def shown(value: Any) -> str | None:
         return str(value).lower()
     if isinstance(value, int | float):
         number = float(value if value < 2**63 or not isinstance(value, int) else value - 2**64)
+        if abs(number) >= 2**53:
+            return f"about {number:.6g}"
         short = f"{number:.15g}"
         return None if number != number else short if float(short) == number else f"{number:.17g}"
     if isinstance(value, str):

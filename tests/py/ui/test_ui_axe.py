@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -18,10 +19,10 @@ ROOT = Path(__file__).resolve().parents[3]
 AXE = ROOT / "tools/js/node_modules/axe-core/axe.min.js"
 PAGES = (
     "/", "/changes", "/queues", "/queue/mail", "/queue/~.", "/jobs", "/jobs?queue=~..", "/failures", "/limits",
-    "/limit/~.", "/schedules", "/schedule/mail", "/workers", "/enqueue", "/trail", "/keys", "/nothing",
+    "/limit/~.", "/schedules", "/schedule/mail", "/workers", "/worker/w-1", "/enqueue", "/trail", "/keys", "/nothing",
 )  # fmt: skip
 # Of an empty system these are pages that others show as well: one that is not there, an empty list, no keys.
-SAME_WHEN_EMPTY = ("/schedule/mail", "/queue/~.", "/jobs?queue=~..", "/limit/~.", "/keys", "/nothing")
+SAME_WHEN_EMPTY = ("/schedule/mail", "/worker/w-1", "/queue/~.", "/jobs?queue=~..", "/limit/~.", "/keys", "/nothing")
 # What colours decide: dark differs from light in nothing else, and narrow only in what stands where.
 COLOURS = ["color-contrast", "link-in-text-block"]
 LOOKS: dict[str, tuple[Literal["light", "dark"], ViewportSize, dict[str, Any]]] = {
@@ -60,6 +61,7 @@ def fill(server: Server) -> None:
             "POST", f"/schedule/{'~' + name if name[0] == '.' else name}", {"every": 3600, "job": {"name": name}}
         )
     server.call("PUT", "/constraint/~.", {"match": {"name": "mail"}, "by": "argument.customer", "concurrency": 2})
+    server.call("POST", "/worker", {"name": "w-1", "queues": ["mail"], "announce": True, "host": "h", "max_jobs": 9})
     for index, job in enumerate(server.pick("mail", count=2) + server.pick(".", count=8)):
         if index:
             outcome = {"type": "failure", "group": "SMTP refused", "error": "550 no such user"} if index % 2 else {}
@@ -88,6 +90,12 @@ def settled(ui: Ui) -> None:
     expect(ui.page.locator(".loading, .waiting")).to_have_count(0)
 
 
+def test_all_pages_are_among_those() -> None:
+    paths = re.findall(r"page\('(/[^']*)'", (ROOT / "python/jqmaster/ui/static/app.js").read_text())
+    wanted = {re.sub(r":\w+", "NAME", path) for path in paths} - {"/job/NAME"}
+    assert wanted == {re.sub(r"^(/\w+/).+", r"\1NAME", page.partition("?")[0]) for page in PAGES} - {"/nothing"}
+
+
 @pytest.mark.parametrize("state", ["busy", "empty"])
 def test_axe_finds_nothing(browser: Browser, state: str, request: pytest.FixtureRequest) -> None:
     server: Server = request.getfixturevalue(state)
@@ -95,7 +103,10 @@ def test_axe_finds_nothing(browser: Browser, state: str, request: pytest.Fixture
     ui.refusals = 1000  # of an empty system some pages name what is not there
     targets = [target for target in PAGES if state == "busy" or target not in SAME_WHEN_EMPTY]
     if state == "busy":
-        targets += [f"/job/{job['id']}" for job in server.get("/jobs?count=1")["jobs"]]
+        jobs = [
+            server.get(f"/jobs?count=1&status={word}")["jobs"][0] for word in ("queued", "running", "retrying", "done")
+        ]
+        targets += [f"/job/{job['id']}" for job in jobs]
     wrong = set()
     for target in targets:
         ui.go(target)

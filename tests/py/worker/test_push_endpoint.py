@@ -15,10 +15,9 @@ import pytest
 from bare import program
 from jqmaster.engine.engine import Engine
 from jqmaster.server import signing
-from jqmaster.server.server import ServeOptions, Server
 from jqmaster.worker import push
 from jqmaster.worker.attempts import now
-from parts import enqueue, eventually, until
+from parts import eventually
 
 SECRET, OTHER = signing.new_secret(), signing.new_secret()
 MSGPACK = {"content-type": "application/msgpack"}
@@ -86,13 +85,6 @@ async def test_what_a_master_signed_is_run_once(pushed: Pushed, monkeypatch: pyt
     await eventually(lambda: pushed.ran)
     await asyncio.sleep(0.1)
     assert pushed.ran == ["ran"]
-
-
-async def test_a_master_signs_with_what_the_worker_registered(pushed: Pushed, engine: Engine, redis_url: str) -> None:
-    options = ServeOptions(redis_url=redis_url, namespace=engine.namespace, port=0)
-    async with Server(options):
-        await until(engine, await enqueue(engine, "note", "pushed"), "done")
-    assert pushed.ran == ["pushed"]
 
 
 async def test_another_address_is_registered_than_it_listens_at(engine: Engine, redis_url: str) -> None:

@@ -123,7 +123,7 @@ class _Exchange:
         except HttpError as error:
             reply = self._refusal(error)
         except JQError as error:
-            reply = self._refusal(self._refused(error))
+            reply = self._refusal(self._from_engine(error))
         except Exception:
             logger.exception("%s failed", self._name)
             reply = self._refusal(HttpError("INTERNAL", "a fault of this server; its log has the details"))
@@ -159,7 +159,7 @@ class _Exchange:
         """Of the request, for the log."""
         return f"{self._route.method} {self._route.path}" if self._route else self._scope["method"]
 
-    def _refused(self, error: JQError) -> HttpError:
+    def _from_engine(self, error: JQError) -> HttpError:
         request = self._request
         if self._route and self._route.path.startswith("/job/{id}") and error.code == "INVALID":
             if error.path in ("id", "ids[0]"):  # what is no id is of no job

@@ -126,7 +126,7 @@ class Figures:
             longest[job["name"]] = max(longest.get(job["name"], 0), now_ms - (job.get("started_ms") or now_ms))
         for name, since_ms in longest.items():
             self.add("longest_running_seconds", since_ms, name)
-        every = await alerts.every(engine.alerts)
+        every = await alerts.every(engine)
         for labels, count in Counter((alert["kind"], alert["level"]) for alert in every).items():
             self.add("alerts", count, *labels)
         with contextlib.suppress(redis.exceptions.ResponseError):  # this user may not ask
