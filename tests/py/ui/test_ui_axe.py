@@ -103,7 +103,9 @@ def test_axe_finds_nothing(browser: Browser, state: str, request: pytest.Fixture
     ui.refusals = 1000  # of an empty system some pages name what is not there
     targets = [target for target in PAGES if state == "busy" or target not in SAME_WHEN_EMPTY]
     if state == "busy":
-        jobs = [server.get(f"/jobs?count=1&status={word}")["jobs"][0] for word in ("queued", "running", "retrying", "done")]
+        jobs = [
+            server.get(f"/jobs?count=1&status={word}")["jobs"][0] for word in ("queued", "running", "retrying", "done")
+        ]
         targets += [f"/job/{job['id']}" for job in jobs]
     wrong = set()
     for target in targets:
