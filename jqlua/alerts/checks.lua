@@ -107,7 +107,7 @@ local function check_wait(queue, queued, is_stuck)
   local cause, held_by = queue_status.cause_of(queue, job, is_active)
   local kind, why = unpack(CAUSES[cause == "slow" and (is_stuck or not is_active) and "stopped" or cause])
   local usual_ms = statisticsdoc.of_queue(name).wait_ms
-  if kind == "late" and usual_ms and now - since_ms < TIMES * usual_ms then
+  if (kind == "late" or kind == "stopped") and usual_ms and now - since_ms < TIMES * usual_ms then
     return
   end
   local flood = queued >= SAMPLE and flood_of(queue)

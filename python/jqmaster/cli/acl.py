@@ -27,8 +27,8 @@ def acl(
 
     if user is not None and not role:
         raise Refused("--user goes with --role", "INVALID")
-    users = {user or f"jq-{'-'.join(dict.fromkeys(role))}": role} if role else {f"jq-{one}": [one] for one in ROLES}
+    users = {user or f"jq-{'-'.join(dict.fromkeys(role))}": role} if role else {f"jq-{name}": [name] for name in ROLES}
     for name, roles in users.items():
         namespace = current.get().namespace or NAMESPACE
-        granted = [rule for one in roles for rule in rights.rules(one, namespace, builtin())]
+        granted = [rule for part in roles for rule in rights.rules(part, namespace, builtin())]
         print(rights.line(name, granted, replace=replace))

@@ -102,7 +102,7 @@ def _act(what: str, ids: Sequence[str], which: Chosen | None, **options: Any) ->
         part = chosen[start : start + _BATCH]
         answers |= zip(part, client.call(what, part, **options), strict=True)
     if ids:
-        return (yield from _told(what, answers))
+        return (yield from _report(what, answers))
     unchanged = {"NOTFOUND", "CONFLICT", *(show.ENDED if what == "cancel" else ())}
     changed = sum(answer not in unchanged for answer in answers.values())
     left = len(chosen) - changed
@@ -111,7 +111,7 @@ def _act(what: str, ids: Sequence[str], which: Chosen | None, **options: Any) ->
     return EXIT_OK
 
 
-def _told(what: str, answers: dict[str, str]) -> Coded:
+def _report(what: str, answers: dict[str, str]) -> Coded:
     from jqmaster.engine.calling import contract_of
 
     refused = {"NOTFOUND": "no such job", "CONFLICT": contract_of(what).conflict}

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from cyclopts import App
 
 from jqmaster.cli import values
-from jqmaster.cli.declared import is_positional, taking, told
+from jqmaster.cli.declared import is_positional, rendered, taking
 from jqmaster.cli.reach import Destination, connect
 from jqmaster.cli.status import Replies
 from jqmaster.manifest.contract import SERVER, Argument, Operation
@@ -18,14 +18,14 @@ from jqmaster.manifest.manifest import operations
 
 _TAKEN = {field.name for field in fields(Destination)}
 _ALL = Argument(name="all", type="flag", optional=True, meaning="all pages")
-_CALLED = {name: one for name, one in operations().items() if SERVER not in one.roles}
+_CALLED = {name: operation for name, operation in operations().items() if SERVER not in operation.roles}
 
 call = App(
     name="call",
     help="Call an operation by its name. It asks nothing: what is named is done.",
 )
-for _name, _one in _CALLED.items():
-    call.command(f"{__name__}:call_{_name}", name=_name, help=_one.summary)
+for _name, _operation in _CALLED.items():
+    call.command(f"{__name__}:call_{_name}", name=_name, help=_operation.summary)
 
 
 def __getattr__(name: str) -> Callable[..., Replies]:
@@ -37,21 +37,22 @@ def __getattr__(name: str) -> Callable[..., Replies]:
 
 
 def _command(operation: Operation) -> Callable[..., Replies]:
-    taken = [one for one in operation.arguments if one.name != "actor"]
-    pages = [_ALL] if any(one.name == "cursor" for one in taken) else []
+    taken = [argument for argument in operation.arguments if argument.name != "actor"]
+    names = [argument.name for argument in taken if is_positional(argument)]
+    pages = [_ALL] if any(argument.name == "cursor" for argument in taken) else []
 
     @taking([*taken, *pages], {name: f"--{operation.name}-{name}" for name in _TAKEN})
     def run(*positional: Any, **more: Any) -> Replies:
         is_all = more.pop("all", False)
         client = connect()
-        given = dict(zip((one.name for one in taken if is_positional(one)), positional, strict=False)) | more
+        given = dict(zip(names, positional, strict=False)) | more
         arguments = _with_values(operation, given, client.serializer.dumps)
         has_said = False
         while True:
             reply = client.call(operation.name, **arguments)
             cursor = getattr(reply, "cursor", "")
             goes_on = bool(cursor and is_all)
-            document, seen = told(reply, operation.reply(given).of)
+            document, seen = rendered(reply, operation.reply(given).of)
             if document or not (goes_on or has_said):  # that there is nothing is said once, of all pages
                 yield document, seen
                 has_said = True

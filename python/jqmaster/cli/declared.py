@@ -34,7 +34,7 @@ def _settings(text: str) -> Any:
     """`result_ttl=600,retry_base=5`, or JSON. Raises Refused."""
     if text.startswith("{"):
         return _json(text)
-    pairs = [one.partition("=") for one in text.split(",")]
+    pairs = [pair.partition("=") for pair in text.split(",")]
     if not all(name and value for name, _, value in pairs):
         raise Refused(f"{text}: expected SETTING=VALUE, such as result_ttl=600", "INVALID")
     return {name: value if name == "route" else _json(value, name) for name, _, value in pairs}
@@ -96,8 +96,8 @@ def _type(of: Type) -> Any:
 def _place(argument: Argument, flag: str) -> Place:
     usual = "" if argument.default in (None, False, "nil") else f"default: {argument.default}"
     several = "may be given several times" if argument.of.kind == "list" else ""
-    said = "; ".join(filter(None, (argument.meaning, several, usual)))
-    made: Any = Annotated[_type(argument.of), option(said, name=flag)]
+    help_text = "; ".join(filter(None, (argument.meaning, several, usual)))
+    made: Any = Annotated[_type(argument.of), option(help_text, name=flag)]
     if argument.of.name in ("integer", "number") and argument.least is not None:
         made = Annotated[made, between(argument.least, float("inf") if argument.most is None else argument.most)]
     if is_positional(argument):
@@ -121,32 +121,30 @@ def taking(arguments: Iterable[Argument], flags: Mapping[str, str] | None = None
     their names, too. `flags`: those that are not called as their argument."""
 
     def decorated(function: F) -> F:
-        own = [
-            one
-            for one in inspect.signature(function).parameters.values()
-            if one.kind not in (Place.VAR_KEYWORD, Place.VAR_POSITIONAL)
-        ]
-        made = [_place(one, (flags or {}).get(one.name, f"--{one.name.replace('_', '-')}")) for one in arguments]
-        places = sorted([*own, *made], key=lambda place: place.kind)
-        function.__signature__ = inspect.Signature(places)  # type: ignore[attr-defined]
+        places = inspect.signature(function).parameters.values()
+        own = [place for place in places if place.kind not in (Place.VAR_KEYWORD, Place.VAR_POSITIONAL)]
+        named = [(argument, f"--{argument.name.replace('_', '-')}") for argument in arguments]
+        made = [_place(argument, (flags or {}).get(argument.name, flag)) for argument, flag in named]
+        ordered = sorted([*own, *made], key=lambda place: place.kind)
+        function.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
         return function
 
     return decorated
 
 
-def told(reply: Any, of: Type) -> tuple[Any, Any]:
+def rendered(reply: Any, of: Type) -> tuple[Any, Any]:
     """An operation's reply, for programs and for people. `of`: its type."""
     reply = getattr(reply, "documents", reply)
     if isinstance(reply, list):
-        reply = [one._asdict() if hasattr(one, "_asdict") else one for one in reply]
+        reply = [item._asdict() if hasattr(item, "_asdict") else item for item in reply]
     if hasattr(reply, "_asdict"):
         reply = reply._asdict()
     elif of.kind == "members" and len(of.members) == 1:
         reply = {of.members[0][0]: reply}
     if isinstance(reply, Mapping):
         return reply, lambda: show.facts(reply)
-    if isinstance(reply, list) and all(isinstance(one, Mapping) for one in reply):
+    if isinstance(reply, list) and all(isinstance(item, Mapping) for item in reply):
         return reply, show.Table("", reply)
     if isinstance(reply, list):
-        return reply, "\n".join(one if isinstance(one, str) else values.as_json(one) for one in reply)
+        return reply, "\n".join(item if isinstance(item, str) else values.as_json(item) for item in reply)
     return [reply], "done" if reply is None else reply if isinstance(reply, str) else values.as_json(reply)

@@ -80,9 +80,9 @@ def _enqueue_lines(client: Client, argument: str | None, spec: dict[str, Any]) -
     created = 0
     for start in range(0, len(jobs), _BATCH):
         added = _send(client, jobs[start : start + _BATCH], None)
-        created += sum(one.created for one in added)
+        created += sum(job.created for job in added)
         if as_json():
-            yield [one._asdict() for one in added], ""
+            yield [job._asdict() for job in added], ""
     if not as_json():
         duplicates = len(jobs) - created
         were = f"; {show.counted(duplicates, 'was a duplicate', 'were duplicates')}" if duplicates else ""

@@ -76,7 +76,7 @@ def names(text: str) -> list[str]:
 
 def networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
     """Addresses, or networks such as 10.0.0.0/8, with commas between."""
-    return tuple(ip_network(one.strip()) for one in text.split(","))
+    return tuple(ip_network(network.strip()) for network in text.split(","))
 
 
 def _namespace(text: str) -> str:

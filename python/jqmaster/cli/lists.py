@@ -191,7 +191,7 @@ def failures(group: Annotated[str | None, option("show this one")] = None, /) ->
             yield found, lambda found=found: show.facts(found)
             return
         raise NotFound(f"no job has failed for good in the group {group}")
-    groups = sorted(client.each("failures"), key=lambda one: -one["last_ms"])
+    groups = sorted(client.each("failures"), key=lambda group: -group["last_ms"])
     yield groups, table("failures", groups)
 
 
@@ -215,11 +215,11 @@ def stats(
     length_ms, (rows, form) = _LENGTHS_S[by] * 1000, _SHOWN[by]
     back_ms = last * 1000 if last else (rows - 1) * length_ms
     begin_ms = int((show.now_ms() - back_ms) // length_ms * length_ms)
-    found = connect().call("stats", by, queue=queue, name=name, from_ms=begin_ms)
+    buckets = connect().call("stats", by, queue=queue, name=name, from_ms=begin_ms)
     zone = time.gmtime if by == "day" else time.localtime  # days are those of UTC
-    for one in found:
-        one["begin"] = time.strftime(form, zone(one["begin_ms"] / 1000))
-    yield found, show.Table(f"{by.upper()}=begin|{_STATISTICS}", found, empty="nothing happened")
+    for bucket in buckets:
+        bucket["begin"] = time.strftime(form, zone(bucket["begin_ms"] / 1000))
+    yield buckets, show.Table(f"{by.upper()}=begin|{_STATISTICS}", buckets, empty="nothing happened")
 
 
 # -- settings and keys ----------------------------------------------------------------------------
@@ -231,7 +231,7 @@ def config() -> Replies:
     Change some: jqmaster call config --set result_ttl=600,done_max=100
     """
     described = connect().call("config", describe=True)
-    rows = [{**one, **{name: values.as_json(one[name]) for name in ("value", "default")}} for one in described]
+    rows = [{**row, **{name: values.as_json(row[name]) for name in ("value", "default")}} for row in described]
     columns = "SETTING=name|VALUE>=value|DEFAULT>=default:dim|UNIT=unit:dim|MEANING~=meaning"
     yield described, show.Table(columns, rows)
 

@@ -95,9 +95,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     names = {name for modules in COMMANDS.values() for words in modules.values() for name in words.split()}
     try:
-        app = build(next((one for one in given if one in names), None))
+        app = build(next((word for word in given if word in names), None))
         # `-` alone looks like an option to cyclopts: `values.STDIN`.
-        code = int(app.meta(["@-" if one == "-" else one for one in given]) or EXIT_OK)
+        code = int(app.meta(["@-" if word == "-" else word for word in given]) or EXIT_OK)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:

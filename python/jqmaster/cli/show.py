@@ -37,7 +37,7 @@ Document = Mapping[str, Any]
 
 def plain(text: str) -> str:
     """Text that others wrote, without what a terminal would obey."""
-    return "".join(one if one.isprintable() else " " if one in "\n\t\r" else "�" for one in text)
+    return "".join(letter if letter.isprintable() else " " if letter in "\n\t\r" else "�" for letter in text)
 
 
 def text(field: str, cell: Cell, moment: Callable[[float], str | None]) -> str:
@@ -66,12 +66,12 @@ def text(field: str, cell: Cell, moment: Callable[[float], str | None]) -> str:
             return f"{count(limit)} in {duration(period)}"
         case [*some] if field == "counts":
             return spark(some) if any(some) else ""
-        case [*some] if all(isinstance(one, str) for one in some):
+        case [*some] if all(isinstance(item, str) for item in some):
             return plain(", ".join(some))
-        case [*some] if all(isinstance(one, int) and _is_moment(one) for one in some):
-            return "; ".join(text(field, one, moment) for one in some)
-        case [*some] if all(isinstance(one, list) and len(one) < 4 for one in some):
-            return "; ".join(" ".join(text(field, part, moment) for part in one) for one in some)
+        case [*some] if all(isinstance(item, int) and _is_moment(item) for item in some):
+            return "; ".join(text(field, item, moment) for item in some)
+        case [*some] if all(isinstance(item, list) and len(item) < 4 for item in some):
+            return "; ".join(" ".join(text(field, part, moment) for part in item) for item in some)
     return plain(values.as_json(value))
 
 
@@ -114,7 +114,7 @@ class Table:
     def __init__(self, columns: str, documents: Iterable[Document], *, empty: str = "none", more: str = "") -> None:
         rows = list(documents)
         if not columns:
-            names = dict.fromkeys(("by", *(name for one in rows for name in one)))
+            names = dict.fromkeys(("by", *(name for row in rows for name in row)))
             cut = {name: "" if name in _FIRST else "~" for name in names}
             columns = "|".join(f"{_title(name).upper()}{cut[name]}={name}" for name in names)
         now = now_ms()
@@ -169,9 +169,9 @@ def facts(document: Document) -> None:
     doubled = {f"{name}_ms" for name in document}  # such as `next`, all the moments, and `next_ms`, the first
     doubled |= {"tz"} if "timezone" in document else set()  # the rule of what has a name
     for name in sorted(document.keys() - tables.keys() - doubled, key=lambda name: (name not in _FIRST, name)):
-        if said := text(name, document[name], lambda moment: both(moment, now)):
+        if shown := text(name, document[name], lambda moment: both(moment, now)):
             style = _style(name, document[name]) or ""
-            made.add_row(_title(name), Text(said, style, overflow="fold"))
+            made.add_row(_title(name), Text(shown, style, overflow="fold"))
     if made.row_count:
         say(made)
     for name, rows in tables.items():

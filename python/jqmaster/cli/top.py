@@ -49,7 +49,7 @@ def top(*, every: Annotated[Span, option("refresh interval in s")] = 2) -> int:
 
 def look(client: Client) -> tuple[list[Text], list[show.Table]]:
     """Raises what the client does."""
-    queues = sorted(client.each("queues", minutes=lists.MINUTES), key=lambda one: (-one["queued"], one["name"]))
+    queues = sorted(client.each("queues", minutes=lists.MINUTES), key=lambda queue: (-queue["queued"], queue["name"]))
     verdict = alerts.verdict(client.ask(lambda engine: alerts.every(engine)))
     totals = {state: sum(queue[state] for queue in queues) for state in show.STATES}
     counts = "  ".join(f"{show.count(number)} {state}" for state, number in totals.items() if number)

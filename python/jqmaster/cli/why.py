@@ -15,18 +15,18 @@ from jqmaster.cli.status import Replies
 def why(id_: Annotated[str, Parameter(name="ID")], /) -> Replies:
     """Say why a job waits."""
     client = connect()
-    told = client.operations.explain(id_)
+    explanation = client.operations.explain(id_)
     if as_json():
-        yield told, ""
+        yield explanation, ""
         return
-    is_status = "failed for good" if told["status"] == "error" else f"is {told['status']}"
-    head = f"job {told['id']} ({told['name']}) {is_status}, in queue {told['queue']}"
-    yield None, "\n  ".join([head, *reasons(told, client.handle(id_).document(), show.now_ms())])
+    is_status = "failed for good" if explanation["status"] == "error" else f"is {explanation['status']}"
+    head = f"job {explanation['id']} ({explanation['name']}) {is_status}, in queue {explanation['queue']}"
+    yield None, "\n  ".join([head, *reasons(explanation, client.handle(id_).document(), show.now_ms())])
 
 
-def reasons(told: dict[str, Any], document: dict[str, Any], now: int) -> Iterator[str]:
+def reasons(explanation: dict[str, Any], document: dict[str, Any], now: int) -> Iterator[str]:
     """What is said of a job, a line each."""
-    status = told["status"]
+    status = explanation["status"]
     if status in show.ENDED:
         yield f"it ended {show.when(document.get('ended_ms'), now)} and waits for nothing"
         return
@@ -36,45 +36,45 @@ def reasons(told: dict[str, Any], document: dict[str, Any], now: int) -> Iterato
         yield f"worker {document.get('worker_id')} has run it for {since}; its lease ends {lease}"
         return
     if status == "blocked":
-        left = told.get("waits_for") or []
+        left = explanation.get("waits_for") or []
         yield f"it waits for {show.counted(len(left), 'job')}: {', '.join(left[:5])}{' …' * (len(left) > 5)}"
-    due_ms = document.get("due_ms") or told.get("start_ms")
+    due_ms = document.get("due_ms") or explanation.get("start_ms")
     if status == "scheduled" and due_ms:
         yield f"it is scheduled for {show.both(due_ms, now)}"
     if status == "retrying" and due_ms:
         yield f"after a failure it waits until {show.both(due_ms, now)}"
         yield f"the failure: {show.one_line(document.get('message')) or document.get('reason')}"
-    if told.get("paused"):
-        yield f"its queue is paused; jqmaster queues resume {told['queue']}"
-    for one in told.get("constraints") or []:
-        if not one.get("open"):
-            yield _limit(one, now)
-    yield from _turn(told, status, now)
+    if explanation.get("paused"):
+        yield f"its queue is paused; jqmaster queues resume {explanation['queue']}"
+    for limit in explanation.get("constraints") or []:
+        if not limit.get("open"):
+            yield _limit(limit, now)
+    yield from _turn(explanation, status, now)
 
 
-def _limit(one: dict[str, Any], now: int) -> str:
+def _limit(limit: dict[str, Any], now: int) -> str:
     """Why a limit lets the job not start."""
-    name = f"limit {one['id']}" + (f" (key {values.as_json(one['by'])})" if "by" in one else "")
-    opens_ms, hold_ms = one.get("opens_ms") or 0, one.get("hold_ms") or 0
+    name = f"limit {limit['id']}" + (f" (key {values.as_json(limit['by'])})" if "by" in limit else "")
+    opens_ms, hold_ms = limit.get("opens_ms") or 0, limit.get("hold_ms") or 0
     if hold_ms > now:
         return f"{name} is on hold until {show.both(hold_ms, now)}"
-    used, concurrency, rate = [], one.get("concurrency"), one.get("rate")
-    if concurrency and one.get("running", 0) >= concurrency:
-        used.append(f"{show.count(one['running'])} of {show.count(concurrency)} run")
+    used, concurrency, rate = [], limit.get("concurrency"), limit.get("rate")
+    if concurrency and limit.get("running", 0) >= concurrency:
+        used.append(f"{show.count(limit['running'])} of {show.count(concurrency)} run")
     if rate and opens_ms > now:
         most, period = show.count(rate["limit"]), show.duration(rate["period"])
-        used.append(f"{one.get('starts') or 0:,g} of {most} used in {period}; it opens {show.when(opens_ms, now)}")
+        used.append(f"{limit.get('starts') or 0:,g} of {most} used in {period}; it opens {show.when(opens_ms, now)}")
     return f"{name} has no room: {', '.join(used)}" if used else f"{name} is closed"
 
 
-def _turn(told: dict[str, Any], status: str, now: int) -> Iterator[str]:
-    ahead = (told.get("ahead") or 0) if status == "queued" else 0
+def _turn(explanation: dict[str, Any], status: str, now: int) -> Iterator[str]:
+    ahead = (explanation.get("ahead") or 0) if status == "queued" else 0
     if ahead:
         yield f"{show.counted(ahead, 'job comes', 'jobs come')} before it"
-    if told.get("held") and (told.get("start_ms") or 0) > now:
+    if explanation.get("held") and (explanation.get("start_ms") or 0) > now:
         who = "the first of them" if ahead else "it"
-        yield f"{who} can start {show.when(told['start_ms'], now)} at the earliest"
-    workers, waiting, running = (told.get(name) or 0 for name in ("workers", "waiting", "running"))
+        yield f"{who} can start {show.when(explanation['start_ms'], now)} at the earliest"
+    workers, waiting, running = (explanation.get(name) or 0 for name in ("workers", "waiting", "running"))
     if running:
         yield f"{show.counted(running, 'job of its queue runs', 'jobs of its queue run')} now"
     # Workers that pull need not be registered: of those one sees who waits now, and what runs.
@@ -82,9 +82,10 @@ def _turn(told: dict[str, Any], status: str, now: int) -> Iterator[str]:
         yield f"{show.counted(workers, 'registered worker serves', 'registered workers serve')} its queue"
     if waiting:
         yield "a worker waits for jobs of its queue"
-    if told.get("unknown"):
-        yield f"no worker that serves its queue knows jobs named {told['name']}: start one of a program that has it"
+    if explanation.get("unknown"):
+        name = explanation["name"]
+        yield f"no worker that serves its queue knows jobs named {name}: start one of a program that has it"
     if not (workers or waiting or running):
         yield "nobody serves its queue: no worker is registered for it, and none waits for a job of it"
-    if not (told.get("held") or told.get("paused") or ahead or running) and status == "queued":
+    if not (explanation.get("held") or explanation.get("paused") or ahead or running) and status == "queued":
         yield "it is next"

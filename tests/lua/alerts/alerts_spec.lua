@@ -86,6 +86,11 @@ describe("alerts", function()
         return kinds()
       end
       announce("w", { "a" })
+      jq:enqueue("a")
+      jq:pass(100)
+      jq:call("tick", { limit = 100 })
+      assert.are.same({}, kinds()) -- that no attempt ends says nothing yet
+      jq:succeed(jq:take("a"))
       assert.are.same({}, wait(100))
       jq:succeed(jq:take("a"))
       assert.are.same({ "late" }, wait(130))

@@ -17,17 +17,6 @@ def quoted(name: str) -> str:
 # -- queues -------------------------------------------------------------------------------------------
 
 
-def test_a_queue_is_paused_and_goes_on(ui: Ui) -> None:
-    ui.server.enqueue(HOSTILE)
-    ui.go(f"/queue/{quoted(HOSTILE)}", HOSTILE)
-    ui.button("Pause").click()
-    expect(ui.button("Resume")).to_be_visible()
-    assert ui.server.queue(HOSTILE)["paused"] is True
-    ui.button("Resume").click()
-    expect(ui.button("Pause")).to_be_visible()
-    assert ui.server.queue(HOSTILE)["paused"] is False
-
-
 def test_what_is_refused_is_said_at_the_field(ui: Ui) -> None:
     ui.refusals = 1
     ui.server.enqueue("limited")

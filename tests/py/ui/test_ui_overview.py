@@ -58,7 +58,6 @@ def test_tiles_and_history(ui: Ui) -> None:
     waits.focus()
     ui.page.keyboard.press("ArrowLeft")
     expect(ui.page.locator("figure").filter(has=waits).get_by_role("status")).to_contain_text("p95")
-    ui.fits()
 
 
 def test_a_deploy_is_marked_and_compared(ui: Ui, server: Server) -> None:
@@ -81,4 +80,3 @@ def test_a_deploy_is_marked_and_compared(ui: Ui, server: Server) -> None:
     row = ui.row("mail")
     expect(row).to_contain_text("new")
     expect(row).to_contain_text("25 %")
-    ui.fits()

@@ -54,8 +54,6 @@ def test_the_worst_is_first_and_says_why(ui: Ui, filled: Server) -> None:
     ui.page.go_back()
     ui.page.get_by_label("Filter by name").fill("serv")
     expect(ui.page.locator("tbody tr")).to_have_count(1)
-    ui.page.set_viewport_size({"width": 360, "height": 740})
-    ui.fits()
 
 
 def test_a_queue_has_its_remedy_beside_its_cause(ui: Ui, filled: Server) -> None:
@@ -83,9 +81,6 @@ def test_a_queue_shows_its_names_and_times_and_leads_to_its_workers(ui: Ui, fill
     run.locator("[role=group]").focus()
     page.keyboard.press("ArrowLeft")
     expect(run.get_by_role("status")).to_contain_text("p95")
-    for width in (360, 1024):
-        page.set_viewport_size({"width": width, "height": 900})
-        ui.fits()
     page.get_by_role("link", name="2 listed").click()
     expect(ui.row("w-fine")).to_contain_text("0")
     expect(ui.row("pulls-fine").get_by_role("link").first).to_have_attribute("href", "/ui/worker/pulls-fine")

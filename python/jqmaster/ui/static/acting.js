@@ -23,7 +23,7 @@ const PAGE = 1000;
 const COUNTED = 20000; // more than these are "at least" so many
 
 /** Pages of jobs, briefly; null at the end when there are more than `most`. */
-async function* found(where, { signal, most = Infinity, size = PAGE } = {}) {
+async function* pagesOf(where, { signal, most = Infinity, size = PAGE } = {}) {
   let cursor = '';
   let seen = 0;
   do {
@@ -47,7 +47,7 @@ async function measure(where, { signal, show, tell }) {
   let sum = 0;
   let first = [];
   let isAll = true;
-  for await (const page of found(where, {
+  for await (const page of pagesOf(where, {
     signal,
     most: sure === null ? COUNTED : show,
     size: sure === null ? PAGE : 20,
@@ -157,8 +157,8 @@ function Mass({ action, where, rows, others, all, end, close }) {
     label: `No filter is set: this means every job there is. To confirm, type “${action.label}”`,
   };
   const fields = [...(action.fields || []), ...(all && action.danger ? [typed] : [])];
-  const form = useForm(fields, async ({ typed: said, ...values }) => {
-    if (said !== undefined && said.trim().toLowerCase() !== action.label.toLowerCase())
+  const form = useForm(fields, async ({ typed: word, ...values }) => {
+    if (word !== undefined && word.trim().toLowerCase() !== action.label.toLowerCase())
       throw Object.assign(new Error(`expected ${action.label}`), { field: 'typed' });
     counting.current.abort();
     setFar({ far: 0, words: 'Starting…' });

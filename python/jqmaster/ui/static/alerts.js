@@ -58,20 +58,20 @@ const Alert = ({ alert, more = [], reload }) => html`<div class=${`alert is-${al
     ${more
       .slice(0, LISTED)
       .map(
-        (one) =>
-          html`<div key=${one.text} class="alert-more">${one.text}<${Since} alert=${one} /> <${Help} alert=${one} reload=${reload} /></div>`,
+        (alert) =>
+          html`<div key=${alert.text} class="alert-more">${alert.text}<${Since} alert=${alert} /> <${Help} alert=${alert} reload=${reload} /></div>`,
       )}
     ${more.length > LISTED ? html`<div>All of them: <code>jqmaster doctor</code></div>` : null}</details>
   <${Help} alert=${alert} reload=${reload} /></div>`;
 
 /** Many of a kind are one line; a few lines are seen at once. */
-export function Alerts({ found, reload }) {
-  const kinds = Object.values(Object.groupBy(found, ({ level, kind }) => `${level} ${kind}`));
+export function Alerts({ alerts, reload }) {
+  const kinds = Object.values(Object.groupBy(alerts, ({ level, kind }) => `${level} ${kind}`));
   const lines = kinds
     .flatMap((alike) => (alike.length > ALIKE ? [alike] : alike.map((alert) => [alert])))
     .map(([alert, ...more]) => html`<${Alert} key=${alert.text} alert=${alert} more=${more} reload=${reload} />`);
   const rest = lines.slice(SHOWN);
-  if (!found.length) return null;
+  if (!alerts.length) return null;
   return html`<section class="panel" aria-label="Alerts">
     ${lines.slice(0, SHOWN)}
     ${rest.length ? html`<details class="alerts-more"><summary>${count(rest.length)} more</summary>${rest}</details>` : null}
@@ -82,16 +82,16 @@ const ABOUT = ['kind', 'queue', 'worker', 'constraint', 'job', 'group'];
 
 /** {alerts: what is wrong now, the worst first, requests}. What several partitions tell of the same thing is told once. */
 const alertsOf = (queue) => async (signal) => {
-  const found = [];
+  const alerts = [];
   let [cursor, requests] = ['', 0];
   do {
     const page = await api.get('/alerts', { queue, cursor }, { signal });
-    found.push(...page.alerts);
+    alerts.push(...page.alerts);
     cursor = page.cursor;
     requests += 1;
   } while (cursor);
   const known = new Map();
-  for (const alert of found.sort((a, b) => b.weight - a.weight)) {
+  for (const alert of alerts.sort((a, b) => b.weight - a.weight)) {
     const about = JSON.stringify(ABOUT.map((name) => alert[name]));
     if (!known.has(about)) known.set(about, alert);
   }
@@ -104,5 +104,5 @@ export const useAlerts = (queue) => useData(alertsOf(queue), { ms: 5000, deps: [
 /** What is wrong with one thing: <AlertsOf field="queue" name=${name} />. */
 export function AlertsOf({ field, name }) {
   const { data, reload } = useAlerts(field === 'queue' ? name : undefined);
-  return html`<${Alerts} found=${(data?.alerts || []).filter((alert) => alert[field] === name)} reload=${reload} />`;
+  return html`<${Alerts} alerts=${(data?.alerts || []).filter((alert) => alert[field] === name)} reload=${reload} />`;
 }

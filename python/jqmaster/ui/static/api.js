@@ -131,9 +131,9 @@ export const api = {
 
 /** The one that a list is asked for: only('/queues', {names: name}). Throws a 404 where there is none. */
 export async function only(where, query, options) {
-  const [found] = Object.values(await api.get(where, query, options))[0];
-  if (!found) throw new ApiError(404, 'NOTFOUND', `no such ${where.slice(1, -1)}: ${query.names || query.ids}`);
-  return found;
+  const [document] = Object.values(await api.get(where, query, options))[0];
+  if (!document) throw new ApiError(404, 'NOTFOUND', `no such ${where.slice(1, -1)}: ${query.names || query.ids}`);
+  return document;
 }
 
 /** Does something to one job. Throws where its state does not allow that, or it is gone. */
@@ -144,17 +144,17 @@ export async function toJob(where, body) {
   return state;
 }
 
-/** The entries of a list, over its pages, which may be short: {found, isAll, requests}. There may be some more than `most`. */
+/** The entries of a list, over its pages, which may be short: {entries, isAll, requests}. There may be some more than `most`. */
 export async function all(where, query = {}, options = {}, most = 1000) {
-  const found = [];
+  const entries = [];
   let [cursor, requests] = ['', 0];
   do {
     const { cursor: next, ...page } = await api.get(where, { ...query, cursor, count: Math.min(most, 1000) }, options);
-    found.push(...Object.values(page)[0]);
+    entries.push(...Object.values(page)[0]);
     cursor = next;
     requests += 1;
-  } while (cursor && found.length < most);
-  return { found, isAll: !cursor, requests };
+  } while (cursor && entries.length < most);
+  return { entries, isAll: !cursor, requests };
 }
 
 let who = null;

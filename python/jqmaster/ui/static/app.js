@@ -62,10 +62,10 @@ const pages = [
 ];
 
 /** Whether a page shows something to who looks. */
-const isFor = (one) => may(...one.needs) && !(one.all && boundTo());
+const isFor = (page) => may(...page.needs) && !(page.all && boundTo());
 
 /** Those in the bar that are for who looks, in order. */
-const inBar = () => pages.filter((one) => one.key && isFor(one));
+const inBar = () => pages.filter((page) => page.key && isFor(page));
 
 // -- light or dark: as the system is, unless the reader chose -----------------------------------------
 
@@ -192,7 +192,8 @@ function keepSession() {
 function drawNav(page) {
   const current = page?.key ? page.path : page?.under;
   const links = inBar().map(
-    (one) => html`<${Link} to=${one.path} aria-current=${one.path === current ? 'page' : undefined}>${one.title}<//>`,
+    (page) =>
+      html`<${Link} to=${page.path} aria-current=${page.path === current ? 'page' : undefined}>${page.title}<//>`,
   );
   render(links, nav);
   nav.classList.remove('is-open');
@@ -359,7 +360,7 @@ function startKeys() {
       return;
     }
     if (document.querySelector('dialog[open]')) return;
-    const page = Date.now() - isGoing < 1500 && inBar().find((one) => one.key === key);
+    const page = Date.now() - isGoing < 1500 && inBar().find((entry) => entry.key === key);
     isGoing = key === 'g' ? Date.now() : 0;
     const filter = document.querySelector('#main [data-filter]');
     if (isCall) search();
@@ -384,7 +385,7 @@ startKeys();
 startRange();
 keepSession();
 start(change, (pathname) => {
-  const found = match(pages, pathname);
-  return !found || isFor(found.page);
+  const target = match(pages, pathname);
+  return !target || isFor(target.page);
 });
 begin();

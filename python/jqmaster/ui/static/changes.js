@@ -59,10 +59,10 @@ async function changes(since_ms, span_s, signal) {
   let pairs = 0;
   let more = false;
   for (const [at, side] of minutes[1] ? sides.entries() : []) {
-    const { found, isAll } = await all('/stats', { ...side, by, series: 1, brief: true }, { signal }, MOST_PAIRS);
-    pairs = Math.max(pairs, found.length);
+    const { entries, isAll } = await all('/stats', { ...side, by, series: 1, brief: true }, { signal }, MOST_PAIRS);
+    pairs = Math.max(pairs, entries.length);
     more = more || !isAll;
-    for (const pair of found) {
+    for (const pair of entries) {
       const key = JSON.stringify([pair.queue, pair.name]);
       if (!rows.has(key)) rows.set(key, [NONE, NONE, pair.queue, pair.name]);
       rows.get(key)[at] = figures(pair, minutes[at]);
@@ -94,8 +94,8 @@ function change({ change: times, of, before, after }) {
   if (!before.ended) return 'new';
   if (!after.ended) return html`<span class=${times >= MUCH ? 'worse' : ''}>none any more</span>`;
   if (times < 1.05) return none('same');
-  const [one, other] = of === 'run' ? [before.run_p95, after.run_p95] : [before[of], after[of]];
-  const isMore = other > one;
+  const [earlier, later] = of === 'run' ? [before.run_p95, after.run_p95] : [before[of], after[of]];
+  const isMore = later > earlier;
   const isBad = times >= MUCH && isMore === (of !== 'ended');
   return html`<span class=${isBad ? 'worse' : ''}>${times >= 10 ? count(times) : times.toFixed(1)} × ${isMore ? 'more' : 'less'} ${WORDS[of]}</span>`;
 }
@@ -120,13 +120,13 @@ const COLUMNS = [
 
 const between = ({ from_ms, to_ms }) => `${moment(from_ms).slice(0, 16)} to ${clock(to_ms)}`;
 
-function Compared({ told }) {
-  if (told.after.to_ms <= told.after.from_ms)
-    return html`<${Empty}>Nothing to compare yet: the first whole ${told.by} behind it begins at ${clock(told.after.from_ms)}.<//>`;
-  return html`<${Table} label="Changes" rows=${told.rows} rowKey=${(row) => JSON.stringify([row.queue, row.name])} columns=${COLUMNS}
+function Compared({ comparison }) {
+  if (comparison.after.to_ms <= comparison.after.from_ms)
+    return html`<${Empty}>Nothing to compare yet: the first whole ${comparison.by} behind it begins at ${clock(comparison.after.from_ms)}.<//>`;
+  return html`<${Table} label="Changes" rows=${comparison.rows} rowKey=${(row) => JSON.stringify([row.queue, row.name])} columns=${COLUMNS}
     empty=${html`<${Empty}>Nothing happened before it, or since.<//>`}>
-    <p class="muted pager"><span>${between(told.before)}, and ${between(told.after)}; by the ${told.by}, without that of the moment itself</span>
-      ${told.more ? html`<span>Only the first ${count(told.pairs)} pairs of queue and name were looked at</span>` : null}</p>
+    <p class="muted pager"><span>${between(comparison.before)}, and ${between(comparison.after)}; by the ${comparison.by}, without that of the moment itself</span>
+      ${comparison.more ? html`<span>Only the first ${count(comparison.pairs)} pairs of queue and name were looked at</span>` : null}</p>
   <//>`;
 }
 
@@ -135,15 +135,15 @@ function Since({ since_ms, span, marks }) {
     ms: 15000,
     deps: [since_ms, span],
   });
-  const mark = marks.find((one) => one.time_ms === since_ms);
+  const mark = marks.find((mark) => mark.time_ms === since_ms);
   return html`<h2>Since ${mark ? html`<b>${mark.text}</b>` : ''} <span class="crumb">${moment(since_ms).slice(0, 16)}${mark?.actor ? ` · ${mark.actor}` : ''}</span></h2>
-    <${Loaded} of=${state}>${(told) => html`<${Compared} told=${told} />`}<//>`;
+    <${Loaded} of=${state}>${(comparison) => html`<${Compared} comparison=${comparison} />`}<//>`;
 }
 
 export function Changes() {
   const [query, setQuery] = useQuery();
   const state = useData((signal) => api.get('/marks', { count: 100 }, { signal }), { ms: 30000 });
-  const span = SPANS.some(([one]) => String(one) === query.span) ? Number(query.span) : 3600;
+  const span = SPANS.some(([seconds]) => String(seconds) === query.span) ? Number(query.span) : 3600;
   return html`<${Head} title="Changes" actions=${html`<${Button} needs="operator" onClick=${() => setMark(state.reload)}>Mark a deploy<//>`} />
     <${Loaded} of=${state}>${({ marks }) => {
       const since_ms = Number(query.since) || marks[0]?.time_ms;
@@ -151,11 +151,11 @@ export function Changes() {
         return html`<${Empty} command='jqmaster call mark --text v1.4'>No deploy is marked yet. Have each deploy say so:<//>`;
       return html`<div class="filters">
           <div class="filter"><label for="since">Since</label><select id="since" onChange=${(event) => setQuery({ since: event.target.value })}>
-            ${marks.some((one) => one.time_ms === since_ms) ? null : html`<option value=${since_ms} selected>${moment(since_ms).slice(0, 16)}</option>`}
+            ${marks.some((mark) => mark.time_ms === since_ms) ? null : html`<option value=${since_ms} selected>${moment(since_ms).slice(0, 16)}</option>`}
             ${marks.map((mark) => html`<option value=${mark.time_ms} selected=${mark.time_ms === since_ms}>${mark.text} · ${moment(mark.time_ms).slice(0, 16)}</option>`)}
           </select></div>
           <div class="filter"><label for="span">Before and after</label><select id="span" onChange=${(event) => setQuery({ span: event.target.value })}>
-            ${SPANS.map(([one, text]) => html`<option value=${one} selected=${one === span}>${text}</option>`)}</select></div>
+            ${SPANS.map(([seconds, text]) => html`<option value=${seconds} selected=${seconds === span}>${text}</option>`)}</select></div>
         </div>
         <${Since} since_ms=${since_ms} span=${span} marks=${marks} />`;
     }}<//>`;

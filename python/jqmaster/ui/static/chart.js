@@ -25,7 +25,7 @@ function token(name) {
   return getComputedStyle(probe).color;
 }
 
-const kindOf = (one, i) => (STATES.includes(one.kind) ? one.kind : OTHERS[i % OTHERS.length]);
+const kindOf = (line, i) => (STATES.includes(line.kind) ? line.kind : OTHERS[i % OTHERS.length]);
 const faded = (colour, share) => `color-mix(in srgb, ${colour} ${share * 100}%, transparent)`;
 
 /** Sums of a stack, from the last series up: what is nothing stays nothing. */
@@ -33,8 +33,8 @@ function stacked(series, moments) {
   const sums = new Array(moments).fill(0);
   return [...series]
     .reverse()
-    .map((one) => {
-      one.values.forEach((value, i) => {
+    .map((line) => {
+      line.values.forEach((value, i) => {
         sums[i] += value || 0;
       });
       return [...sums];
@@ -72,7 +72,7 @@ function optionsOf(given, size) {
       if (from + width > taken) continue;
       taken = from;
       ctx.fillStyle = token('panel');
-      ctx.fillRect(from + 2 * devicePixelRatio, bbox.top, width - 2 * devicePixelRatio, 15 * devicePixelRatio);
+      ctx.fillRect(from + 2 * devicePixelRatio, bbox.top + devicePixelRatio, width, 14 * devicePixelRatio);
       ctx.fillStyle = token('text');
       ctx.fillText(text, from + 4 * devicePixelRatio, bbox.top + 11 * devicePixelRatio);
     }
@@ -108,8 +108,8 @@ function optionsOf(given, size) {
     ],
     series: [
       {},
-      ...series.map((one, i) => {
-        const colour = token(kindOf(one, i));
+      ...series.map((line, i) => {
+        const colour = token(kindOf(line, i));
         return {
           stroke: colour,
           width: 1.5,
@@ -136,9 +136,9 @@ function optionsOf(given, size) {
 }
 
 const Legend = ({ series, at, format }) =>
-  html`<span class="legend">${series.map((one, i) => {
-    const value = at >= 0 ? one.values[at] : one.latest;
-    return html`<span class="legend-item"><span class=${`dot is-${kindOf(one, i)}`}></span>${one.name}
+  html`<span class="legend">${series.map((line, i) => {
+    const value = at >= 0 ? line.values[at] : line.latest;
+    return html`<span class="legend-item"><span class=${`dot is-${kindOf(line, i)}`}></span>${line.name}
       ${value === undefined ? null : html`<b>${value === null ? '–' : format(value)}</b>`}</span>`;
   })}</span>`;
 
@@ -171,7 +171,7 @@ export function Chart(given) {
   const [at, setAt] = useState(-1);
   const [look, setLook] = useState(0);
   const shape = same([
-    series.map((one, i) => [one.name, kindOf(one, i)]),
+    series.map((line, i) => [line.name, kindOf(line, i)]),
     marks,
     isStacked,
     times,
@@ -183,7 +183,7 @@ export function Chart(given) {
   range.current = { from_ms, to_ms };
   const data = [
     moments.map((ms) => ms / 1000),
-    ...(isStacked ? stacked(series, moments.length) : series.map((one) => one.values)),
+    ...(isStacked ? stacked(series, moments.length) : series.map((line) => line.values)),
   ];
 
   useEffect(() => {
@@ -243,14 +243,14 @@ export function Chart(given) {
     else return;
     event.preventDefault();
   };
-  const sum = isStacked && at >= 0 ? series.reduce((whole, one) => whole + (one.values[at] || 0), 0) : null;
-  const said =
+  const sum = isStacked && at >= 0 ? series.reduce((whole, line) => whole + (line.values[at] || 0), 0) : null;
+  const values =
     at >= 0 && moments[at]
-      ? `${clock(moments[at])}: ${series.map((one) => `${one.name} ${one.values[at] === null ? 'nothing' : format(one.values[at])}`).join(', ')}`
+      ? `${clock(moments[at])}: ${series.map((line) => `${line.name} ${line.values[at] === null ? 'nothing' : format(line.values[at])}`).join(', ')}`
       : '';
   const seen = (marks || []).filter((mark) => mark.ms >= from_ms && mark.ms <= to_ms);
   const deploys = seen.length ? `; marked: ${seen.map((mark) => mark.text).join(', ')}` : '';
-  const isNothing = !series.some((one) => one.values.some(Boolean));
+  const isNothing = !series.some((line) => line.values.some(Boolean));
   return html`<figure class="chart">
     <figcaption><span>${title}${at >= 0 && moments[at] ? html`<span class="crumb"> · ${moment(moments[at]).slice(0, 16)}${sum === null ? '' : ` · ${format(sum)} ${unit}`}</span>` : null}</span>
       <${Legend} series=${series} at=${at} format=${format} /></figcaption>
@@ -260,7 +260,7 @@ export function Chart(given) {
         pressed.current = event.clientX;
       }} onClick=${(event) => Math.abs(event.clientX - pressed.current) < 4 && go(at)}></div>
     ${isNothing ? html`<p class="chart-nothing muted">Nothing in this time, as far as it is over.</p>` : null}
-    <span class="hidden-text" role="status">${said}</span>
+    <span class="hidden-text" role="status">${values}</span>
   </figure>`;
 }
 
@@ -319,7 +319,7 @@ export const waits = (moments, buckets, of) =>
   ].map(([key, kind]) => ({
     name: key,
     kind,
-    values: spread(moments, buckets, (one) => (one[of].count ? one[of][key] : null), null),
+    values: spread(moments, buckets, (bucket) => (bucket[of].count ? bucket[of][key] : null), null),
   }));
 
 /** A dialog; `done` is called when it was marked. */

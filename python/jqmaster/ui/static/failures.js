@@ -28,40 +28,40 @@ const worst = (pairs) =>
     .sort((a, b) => b.error - a.error || failing(b) - failing(a))
     .slice(0, 10);
 
-function Count({ one, most }) {
-  const width = `${Math.max(1, (one.count / most) * 100)}%`;
-  return html`<span class="counted"><span>${count(one.count)}</span><span class="share" style=${{ width }}></span></span>`;
+function Count({ group, most }) {
+  const width = `${Math.max(1, (group.count / most) * 100)}%`;
+  return html`<span class="counted"><span>${count(group.count)}</span><span class="share" style=${{ width }}></span></span>`;
 }
 
 function columns(fresh, most, run) {
-  const jobsOf = (one) => withQuery('/jobs', { group: one.group });
-  const action = (id, name, one, kind) =>
-    html`<${Button} needs="operator" class=${kind} aria-label=${`${name} all of ${one.group}`} onClick=${() => run(id, one)}>${name}…<//>`;
+  const jobsOf = (group) => withQuery('/jobs', { group: group.group });
+  const action = (id, name, group, kind) =>
+    html`<${Button} needs="operator" class=${kind} aria-label=${`${name} all of ${group.group}`} onClick=${() => run(id, group)}>${name}…<//>`;
   return [
     {
       title: 'Group, and newest message',
       kind: 'wide',
-      cell: (one) => html`<${Link} to=${jobsOf(one)} data-open>${cut(one.group, 120)}<//>
+      cell: (group) => html`<${Link} to=${jobsOf(group)} data-open>${cut(group.group, 120)}<//>
         ${
-          one.first_ms >= fresh.ms
+          group.first_ms >= fresh.ms
             ? html` <${Badge} word="new" kind="warning" title=${`New ${fresh.words}: none of its jobs that are kept failed before`} />`
             : null
         }
-        <p class="muted said" title=${cut(one.message, 1000)}>
-          <${Link} to=${path`/job/${one.id}`}>${cut(one.message, 160) || 'no message'}<//></p>
-        <p class="muted">${cut(one.name, 60)}${one.queue === one.name ? null : html` in ${cut(one.queue, 40)}`}</p>`,
+        <p class="muted said" title=${cut(group.message, 1000)}>
+          <${Link} to=${path`/job/${group.id}`}>${cut(group.message, 160) || 'no message'}<//></p>
+        <p class="muted">${cut(group.name, 60)}${group.queue === group.name ? null : html` in ${cut(group.queue, 40)}`}</p>`,
     },
-    { title: 'Jobs', kind: 'number', cell: (one) => html`<${Count} one=${one} most=${most} />` },
-    { title: 'Newest', cell: (one) => html`<span class="nowrap"><${Ago} ms=${one.last_ms} /></span>` },
+    { title: 'Jobs', kind: 'number', cell: (group) => html`<${Count} group=${group} most=${most} />` },
+    { title: 'Newest', cell: (group) => html`<span class="nowrap"><${Ago} ms=${group.last_ms} /></span>` },
     {
       title: 'Oldest kept',
       hide: 'narrow',
-      cell: (one) => html`<span class="nowrap"><${Ago} ms=${one.first_ms} /></span>`,
+      cell: (group) => html`<span class="nowrap"><${Ago} ms=${group.first_ms} /></span>`,
     },
     {
       title: '',
       kind: 'actions',
-      cell: (one) => [action('retry', 'Retry', one, 'small'), action('discard', 'Discard', one, 'small danger')],
+      cell: (group) => [action('retry', 'Retry', group, 'small'), action('discard', 'Discard', group, 'small danger')],
     },
   ];
 }
@@ -82,9 +82,9 @@ const KINDS = [
 ];
 
 function Summary({ groups, isAll, fresh }) {
-  const sum = groups.reduce((whole, one) => whole + one.count, 0);
+  const sum = groups.reduce((whole, group) => whole + group.count, 0);
   const many = `${isAll ? '' : 'more than '}${count(groups.length)} ${groups.length === 1 ? 'group' : 'groups'}`;
-  const newest = groups.filter((one) => one.first_ms >= fresh.ms).length;
+  const newest = groups.filter((group) => group.first_ms >= fresh.ms).length;
   return html`<p class="muted">${inJobs(sum)} in ${many}, <b>${isAll ? '' : 'at least '}${count(newest)} new</b> ${cut(fresh.words, 60)}.
     Jobs that failed for good stay until they are retried or discarded, or error_ttl has passed.</p>`;
 }
@@ -93,11 +93,11 @@ function Summary({ groups, isAll, fresh }) {
 function Groups({ data, order, fresh, reload }) {
   const [rows, pager] = usePageOf([...data.groups].sort(ORDERS[order][1]), PAGE);
   const run = async (id, { group }) => (await mass(actionOf(id), { where: { group } })) !== undefined && reload();
-  const most = Math.max(1, ...data.groups.map((one) => one.count));
+  const most = Math.max(1, ...data.groups.map((group) => group.count));
   const empty = html`<${Empty}>No job has failed for good. <${Link} to=${withQuery('/jobs', { status: 'retrying' })}>Those
     that failed and are tried again<//><//>`;
   return html`${data.groups.length ? html`<${Summary} ...${data} fresh=${fresh} />` : null}
-    <${Table} label="Failures by group" columns=${columns(fresh, most, run)} rows=${rows} rowKey=${(one) => one.group}
+    <${Table} label="Failures by group" columns=${columns(fresh, most, run)} rows=${rows} rowKey=${(group) => group.group}
       empty=${empty}><${Pager} of=${pager} /><//>`;
 }
 
@@ -105,17 +105,17 @@ export function Failures() {
   const [{ order: asked }, setQuery] = useQuery();
   const order = ORDERS[asked] ? asked : 'count';
   const look = async (period, signal) => {
-    const [{ stats }, { found }] = await Promise.all([
+    const [{ stats }, { entries }] = await Promise.all([
       api.get('/stats', period, { signal }),
       all('/stats', { ...period, series: 1 }, { signal }),
     ]);
-    return { stats, kinds: worst(found) };
+    return { stats, kinds: worst(entries) };
   };
   const { state: statistics, range, by, whole: moments, from_ms, to_ms, lines, marks } = useStatistics(look);
   const fresh = freshness(range, marks);
   const load = async (signal) => {
-    const { found, isAll } = await all('/failures', {}, { signal }, MOST_GROUPS);
-    return { groups: found, isAll };
+    const { entries, isAll } = await all('/failures', {}, { signal }, MOST_GROUPS);
+    return { groups: entries, isAll };
   };
   const state = useData(load, { ms: 10000 });
   const choices = html`<select aria-label="Order" value=${order}
@@ -123,11 +123,11 @@ export function Failures() {
     ${Object.entries(ORDERS).map(([name, [title]]) => html`<option value=${name} selected=${name === order}>${title}</option>`)}</select>`;
   const series = ({ stats }) =>
     [
-      ['failed, retried', 'retrying', (one) => one.failed + one.lapsed],
-      ['failed for good', 'error', (one) => one.error],
+      ['failed, retried', 'retrying', (bucket) => bucket.failed + bucket.lapsed],
+      ['failed for good', 'error', (bucket) => bucket.error],
     ].map(([name, kind, value]) => {
       const values = spread(moments, stats, value);
-      return { name, kind, values, latest: values.reduce((sum, one) => sum + one, 0) };
+      return { name, kind, values, latest: values.reduce((sum, value) => sum + value, 0) };
     });
   return html`<${Head} title="Failures" actions=${choices} />
     <${Loaded} of=${state}>${(data) => html`<${Groups} data=${data} order=${order} fresh=${fresh} reload=${state.reload} />`}<//>

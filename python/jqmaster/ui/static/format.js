@@ -89,7 +89,8 @@ export function agoText(ms) {
 
 /** Characters that turn the direction of a text round would make names look like others: they are spelled out. */
 const TURNS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
-export const straight = (text) => text.replace(TURNS, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
+export const straight = (text) =>
+  text.replace(TURNS, (turn) => `\\u${turn.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
 /** Any text, cut for a line. */
 export function cut(text, most = 80) {
@@ -120,8 +121,8 @@ export function termOf(path, value) {
   const isTaken = KEYS.includes(key) || key.startsWith('argument.');
   const text = typeof value === 'string' ? value : String(value);
   const looksElse = NUMBER.test(text) || Object.hasOwn(CONSTANTS, text);
-  const said = typeof value === 'string' && looksElse ? `"${text}"` : quoted(text);
-  return `${isTaken ? path : key}:${said}`;
+  const operand = typeof value === 'string' && looksElse ? `"${text}"` : quoted(text);
+  return `${isTaken ? path : key}:${operand}`;
 }
 
 const MOST_TERMS = 8;

@@ -52,21 +52,21 @@ function read({ name, label, type, required }, input) {
 
 /** Texts to complete an input with: {list: its id, ask(text), view}. suggest: async (text) → texts; none: nothing. */
 export function useSuggestions(id, suggest) {
-  const [found, setFound] = useState([]);
+  const [suggestions, setSuggestions] = useState([]);
   const latest = useRef(0);
   const ask = async (text) => {
     latest.current += 1;
     const mine = latest.current;
     try {
       const texts = await suggest?.(text.trim());
-      if (texts && mine === latest.current) setFound(texts.slice(0, 50));
+      if (texts && mine === latest.current) setSuggestions(texts.slice(0, 50));
     } catch (problem) {
       console.debug(problem);
     }
   };
   const list = suggest ? `${id}-suggestions` : undefined;
   const view = suggest
-    ? html`<datalist id=${list}>${found.map((text) => html`<option value=${text} />`)}</datalist>`
+    ? html`<datalist id=${list}>${suggestions.map((text) => html`<option value=${text} />`)}</datalist>`
     : null;
   return { list, ask, view };
 }
@@ -168,13 +168,13 @@ export function useForm(fields, submit) {
   // What is no value is said when the field is left; what is lacking, when all is sent. A problem goes as one types, not
   // when a button is pressed: it would move under the pointer.
   const check = (spec, input) => {
-    let said = '';
+    let message = '';
     try {
       if (input?.value.trim()) read(spec, input);
     } catch (problem) {
-      said = problem.message;
+      message = problem.message;
     }
-    if (said || !input) setProblems((old) => ({ ...old, [spec.name]: said }));
+    if (message || !input) setProblems((old) => ({ ...old, [spec.name]: message }));
   };
   const view = (spec, isFirst) =>
     html`<${Field} key=${spec.name} spec=${spec} problem=${problems[spec.name]} isFirst=${isFirst} check=${check} />`;
@@ -228,11 +228,11 @@ const grouped = (fields, { view }) =>
   });
 
 function Asked({ close, body = [], fields, action = 'Save', danger = false, submit, dryRun }) {
-  const [said, setSaid] = useState('');
+  const [status, setStatus] = useState('');
   const isDry = useRef(false);
   const form = useForm(fields, async (values) => {
-    setSaid('');
-    if (isDry.current) setSaid(await dryRun(values));
+    setStatus('');
+    if (isDry.current) setStatus(await dryRun(values));
     else close((await submit(values)) ?? true);
   });
   const send = (dry) => (event) => {
@@ -241,7 +241,7 @@ function Asked({ close, body = [], fields, action = 'Save', danger = false, subm
   };
   return html`<form novalidate ref=${form.place} onSubmit=${(event) => (danger ? event.preventDefault() : send(false)(event))}>
     ${paragraphs(body)}${grouped(fields, form)}${form.problem}
-    <p role="status">${said}</p>
+    <p role="status">${status}</p>
     <div class="buttons"><button type="button" onClick=${() => close()}>Cancel</button>
       ${dryRun ? html`<button type="button" disabled=${form.isBusy} onClick=${send(true)}>Dry run</button>` : null}
       <button type=${danger ? 'button' : 'submit'} class=${danger ? 'danger' : 'primary'} disabled=${form.isBusy}

@@ -31,16 +31,16 @@ const MOST = 100; // jobs
 
 /** All that a job waits for, and those wait for, as far as they are known. */
 function rootward(job, others) {
-  const found = new Set();
+  const awaited = new Set();
   const add = (ids = []) => {
     for (const id of ids) {
-      if (found.has(id) || found.size === MOST) continue;
-      found.add(id);
+      if (awaited.has(id) || awaited.size === MOST) continue;
+      awaited.add(id);
       add(others.get(id)?.waits_for?.slice(0, WIDE));
     }
   };
   add(job.waits_for);
-  return found;
+  return awaited;
 }
 
 /**
@@ -128,7 +128,7 @@ function factsOf(job) {
     ['Ended', job.ended_ms && both(job.ended_ms)],
     ['Expires', job.expires_ms && both(job.expires_ms)],
     ['Lease', seconds(job.timeout)],
-    ...FIELDS.filter((one) => !TOLD.has(one.name)).map((one) => [one.label, text(one, job[one.name])]),
+    ...FIELDS.filter(({ name }) => !TOLD.has(name)).map((field) => [field.label, text(field, job[field.name])]),
     ['Backoff', retry],
     ['Result', job.keep_result ? 'kept' : 'not kept'],
     [
@@ -152,7 +152,7 @@ function factsOf(job) {
       'Headers',
       job.headers &&
         Object.entries(job.headers).map(
-          ([name, said]) => html`<div><code>${cut(`${name}: ${said}`, 1100)}</code></div>`,
+          ([name, value]) => html`<div><code>${cut(`${name}: ${value}`, 1100)}</code></div>`,
         ),
     ],
   ];
@@ -244,12 +244,12 @@ async function changeForm(id) {
 
 function Actions({ job, changed }) {
   const at = (id) => actionOf(id).states.includes(job.status);
-  const one = (id) => async () => {
+  const ask = (id) => async () => {
     const did = await mass(actionOf(id), { ids: [job.id], rows: [job] });
     if (id === 'discard' && did) navigate('/jobs');
     else if (did !== undefined) changed();
   };
-  const doing = (ask, said) => async () => (await act(ask, said)) && changed();
+  const doing = (step, message) => async () => (await act(step, message)) && changed();
   const take = async () => {
     const isSure = await confirm({
       title: 'Take it from its worker?',
@@ -273,8 +273,8 @@ function Actions({ job, changed }) {
     ${button('change', 'Change…', change)}
     <${Again} key="again" id=${job.id} />
     ${at('kick') && button('kick', 'Take from worker…', take)}
-    ${at('cancel') && button('cancel', 'Cancel…', one('cancel'), 'danger')}
-    ${at('discard') && button('discard', 'Discard…', one('discard'), 'danger')}
+    ${at('cancel') && button('cancel', 'Cancel…', ask('cancel'), 'danger')}
+    ${at('discard') && button('discard', 'Discard…', ask('discard'), 'danger')}
   </div>`;
 }
 

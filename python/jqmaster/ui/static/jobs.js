@@ -41,7 +41,7 @@ const LINE = {
       tag: tags,
       group: groups,
       worker: workers,
-      status: async (state) => STATES.filter((one) => one.startsWith(state)),
+      status: async (state) => STATES.filter((word) => word.startsWith(state)),
     }),
 };
 
@@ -220,9 +220,9 @@ function Range({ where: { from_ms, to_ms } }) {
 function ChooseQueue() {
   const state = useData((signal) => all('/queues', {}, { signal }));
   return html`<p class="muted">The key is bound to queues (${boundTo().join(', ')}): choose one.</p>
-    <${Loaded} of=${state}>${({ found }) =>
+    <${Loaded} of=${state}>${({ entries }) =>
       linked(
-        found.map(({ name }) => name),
+        entries.map(({ name }) => name),
         (queue) => withQuery('/jobs', { queue }),
       )}<//>`;
 }

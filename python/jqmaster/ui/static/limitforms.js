@@ -73,21 +73,21 @@ export const valueAt = (job, where) =>
 async function tried(values, old) {
   const { match, by } = spec(values);
   const query = { match: stringify(match), newest: 1, brief: 1, looked: 1, argument_max: 65536, count: FOUND };
-  const found = [];
+  const matching = [];
   let [looked, cursor] = [0];
   do {
     const page = await api.get('/jobs', { ...query, cursor });
-    found.push(...page.jobs);
+    matching.push(...page.jobs);
     looked += page.looked;
     cursor = page.cursor;
-  } while (cursor && found.length < FOUND && looked < LOOKED_AT);
+  } while (cursor && matching.length < FOUND && looked < LOOKED_AT);
   const lost = [by ?? []]
     .flat()
-    .map((where) => [where, found.filter((job) => valueAt(job, where) === undefined).length])
+    .map((where) => [where, matching.filter((job) => valueAt(job, where) === undefined).length])
     .filter(([, none]) => none);
-  const keys = by && new Set(found.map((job) => stringify([by].flat().map((where) => valueAt(job, where))))).size;
+  const keys = by && new Set(matching.map((job) => stringify([by].flat().map((where) => valueAt(job, where))))).size;
   return [
-    `${jobs(found.length)} of ${count(looked)} looked at match${keys ? `, under ${count(keys)} ${keys === 1 ? 'key' : 'keys'}` : ''}.`,
+    `${jobs(matching.length)} of ${count(looked)} looked at match${keys ? `, under ${count(keys)} ${keys === 1 ? 'key' : 'keys'}` : ''}.`,
     ...lost.map(([where, none]) => `${where} leads nowhere in ${count(none)} of them.`),
     old && values.concurrency
       ? foretold(await only('/constraints', { ids: old.id, busiest: 100 }), values.concurrency)

@@ -106,13 +106,13 @@ function Busiest({ limit }) {
   })}</span>`;
 }
 
-function summary(found) {
-  const holding = found.filter((limit) => limit.held);
+function summary(limits) {
+  const holding = limits.filter((limit) => limit.held);
   const held = holding.reduce((sum, limit) => sum + limit.held, 0);
   const what = holding.length
     ? `${count(holding.length)} of them ${holding.length === 1 ? 'holds' : 'hold'} ${jobs(held)}`
     : 'none of them holds a job';
-  return `${count(found.length)} ${found.length === 1 ? 'limit' : 'limits'}; ${what}.`;
+  return `${count(limits.length)} ${limits.length === 1 ? 'limit' : 'limits'}; ${what}.`;
 }
 
 /** A button for one; what it answers is shown by looking again. */
@@ -171,12 +171,12 @@ const columns = (reload) => [
   },
 ];
 
-function List({ found, reload }) {
-  const [rows, pager] = usePageOf([...found].sort(byFullness), SIZE);
+function List({ limits, reload }) {
+  const [rows, pager] = usePageOf([...limits].sort(byFullness), SIZE);
   const empty = html`<${Empty} command=${`jqmaster call constrain per-customer '{"name": "mail"}' --by argument.customer --concurrency 5`}>
     No limits: every job starts as soon as a worker has room. A limit says how many jobs run at once, or start in a
     time: of all that match, or for each customer.<//>`;
-  return html`<p class="muted">${found.length ? summary(found) : ''}</p>
+  return html`<p class="muted">${limits.length ? summary(limits) : ''}</p>
     <${Table} label="Limits" columns=${columns(reload)} rows=${rows} rowKey=${({ id }) => id} empty=${empty}><${Pager} of=${pager} /><//>`;
 }
 
@@ -184,7 +184,7 @@ export function Limits() {
   const state = useData((signal) => all('/constraints', { busiest: 3 }, { signal }), { ms: 5000 });
   const create = html`<${Button} needs="operator" class="primary" onClick=${async () => (await edit()) && state.reload()}>New limit…<//>`;
   return html`<${Head} title="Limits" actions=${create} />
-    <${Loaded} of=${state}>${({ found }) => html`<${List} found=${found} reload=${state.reload} />`}<//>`;
+    <${Loaded} of=${state}>${({ entries }) => html`<${List} limits=${entries} reload=${state.reload} />`}<//>`;
 }
 
 // -- one, with its keys -------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ const isDigest = (by) => [by].flat().some((part) => typeof part === 'string' && 
 /** A key, with the way to its jobs where a line can say which these are. */
 function KeyJobs({ limit: { by }, value }) {
   const values = Array.isArray(by) ? value : [value];
-  const terms = by && values && !isDigest(value) ? [by].flat().map((one, i) => termOf(one, values[i])) : [null];
+  const terms = by && values && !isDigest(value) ? [by].flat().map((path, i) => termOf(path, values[i])) : [null];
   if (terms.includes(null)) return shownKey(value);
   return html`<${Link} to=${withQuery('/jobs', { q: terms.join(' ') })} title="Its jobs">${shownKey(value)}<//>`;
 }
@@ -259,11 +259,11 @@ function FullestKeys({ limit, reload }) {
   const { busiest, looked, keys } = limit;
   const [rows, pager] = usePageOf(busiest, KEYS);
   const which = keys > busiest.length ? `The ${count(busiest.length)} fullest of ${count(keys)} keys` : 'All keys';
-  const said =
+  const extent =
     looked < keys
       ? `The fullest of ${count(looked)} keys that were looked at; ${count(keys)} are in use.`
       : `${which} in use, the fullest first.`;
-  return html`<p class="muted" role="status">${said}</p>
+  return html`<p class="muted" role="status">${extent}</p>
     <${KeyTable} limit=${limit} rows=${rows} pager=${pager} reload=${reload} empty="Nothing runs under it, and nothing is held." />`;
 }
 

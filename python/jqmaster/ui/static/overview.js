@@ -17,7 +17,7 @@ function Verdict({ alerts: [worst, ...others] }) {
 // -- figures ------------------------------------------------------------------------------------------
 
 const age = (ready_ms) => distance(Math.max(0, now() - ready_ms));
-const sumOver = (list, figure) => list.reduce((sum, one) => sum + (figure(one) || 0), 0);
+const sumOver = (list, figure) => list.reduce((sum, item) => sum + (figure(item) || 0), 0);
 
 async function atWork(signal) {
   const { workers } = await api.get('/workers', { count: 1000 }, { signal });
@@ -42,7 +42,7 @@ function Staff({ running }) {
 function Tiles({ data: { queues, more } }) {
   const lately = (word, ...kinds) => {
     const recent = queues.flatMap((queue) => queue.recent || []);
-    const perMs = sumOver(recent, (one) => sumOver(kinds, (kind) => one[kind]) / one.span_ms);
+    const perMs = sumOver(recent, (minutes) => sumOver(kinds, (kind) => minutes[kind]) / minutes.span_ms);
     return `${rate(perMs * 1000)} ${word}, ${MINUTES} min`;
   };
   const sum = (state) => {
@@ -84,14 +84,14 @@ function Charts({ stats, time }) {
   const { by, step, lines, whole: moments } = time;
   const common = { moments, from_ms: moments[0], to_ms: moments.at(-1), zoom: true, marks: lines };
   const outcomes = Object.entries(OUTCOMES)
-    .map(([of, one]) => ({ ...one, of, values: spread(moments, stats, (bucket) => bucket[of]) }))
+    .map(([of, outcome]) => ({ ...outcome, of, values: spread(moments, stats, (bucket) => bucket[of]) }))
     .filter(({ of, values }) => of === 'done' || values.some(Boolean));
   const come = [
     { name: 'enqueued', kind: 'queued', values: spread(moments, stats, (bucket) => bucket.enqueued) },
     { name: 'ended', kind: 'done', values: spread(moments, stats, ended) },
   ];
   const pick = (ms, name) => {
-    const { of } = outcomes.find((one) => one.name === name) || {};
+    const { of } = outcomes.find((outcome) => outcome.name === name) || {};
     const status = ['done', 'error', 'cancelled'].includes(of) ? of : undefined;
     navigate(withQuery('/jobs', { status, from: ms, to: ms + step }));
   };
@@ -177,7 +177,7 @@ export function Overview() {
   const alerts = useAlerts();
   const queues = useData(lookOn, { ms: 5000 });
   return html`<${Head} title="Overview" />
-    <${Loaded} of=${alerts}>${({ alerts: found }) => html`<${Verdict} alerts=${found} /><${Alerts} found=${found} reload=${alerts.reload} />`}<//>
+    <${Loaded} of=${alerts}>${({ alerts: list }) => html`<${Verdict} alerts=${list} /><${Alerts} alerts=${list} reload=${alerts.reload} />`}<//>
     <${Loaded} of=${queues}>${(data) => html`<${Tiles} data=${data} />`}<//>
     ${boundTo() ? null : html`<${OverTime} />`}
     ${queues.data ? html`<${Busiest} queues=${queues.data.queues} />` : null}`;

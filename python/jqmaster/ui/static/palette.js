@@ -50,18 +50,18 @@ async function search(text, signal) {
   return { ...names, ...jobs, more: [...names.more, ...(jobs.cursor ? ['jobs'] : [])] };
 }
 
-/** [title, note, [{text, go, key?}]] of all that is to be shown. `found`: the answer of a search, or null. */
-function groupsOf(text, found, pages) {
+/** [title, note, [{text, go, key?}]] of all that is to be shown. `hits`: the answer of a search, or null. */
+function groupsOf(text, hits, pages) {
   const to = (target) => () => navigate(target);
   const groups = Object.entries(KINDS).map(([kind, [title, show, target]]) => [
     title,
-    found?.more.includes(kind) ? 'there may be more' : '',
-    (found?.[kind] || []).map((hit) => ({ text: show(hit), go: to(target(hit)) })),
+    hits?.more.includes(kind) ? 'there may be more' : '',
+    (hits?.[kind] || []).map((hit) => ({ text: show(hit), go: to(target(hit)) })),
   ]);
   if (ID.test(text)) groups.unshift(['Job', '', [{ text: html`<code>${text}</code>`, go: to(path`/job/${text}`) }]]);
   const where = whereOf(text);
   const line = where && { text: `Find jobs: ${inWords(where).join('; ')}`, go: to(withQuery('/jobs', { q: text })) };
-  groups.push(['Search', found ? `looked at ${count(found.looked)} jobs` : '', line ? [line] : []]);
+  groups.push(['Search', hits ? `looked at ${count(hits.looked)} jobs` : '', line ? [line] : []]);
   const places = pages.map((page) => ({ text: page.title, key: `g ${page.key}`, go: to(page.path) }));
   for (const [id, title] of Object.entries(BUTTONS))
     places.push({ text: title, go: () => document.getElementById(id).click() });
@@ -72,7 +72,7 @@ function groupsOf(text, found, pages) {
 
 function Palette({ close, pages }) {
   const [text, setText] = useState('');
-  const [answer, setAnswer] = useState({ text: '' }); // {text, found?, problem?}
+  const [answer, setAnswer] = useState({ text: '' }); // {text, hits?, problem?}
   const [at, setAt] = useState(0);
   const list = useRef(null);
   useEffect(() => {
@@ -80,7 +80,7 @@ function Palette({ close, pages }) {
     const life = new AbortController();
     const timer = setTimeout(() => {
       search(text, life.signal).then(
-        (found) => setAnswer({ text, found }),
+        (hits) => setAnswer({ text, hits }),
         (problem) => problem.name !== 'AbortError' && setAnswer({ text, problem }),
       );
     }, PAUSE_MS);
@@ -90,13 +90,13 @@ function Palette({ close, pages }) {
     };
   }, [text]);
   useEffect(() => list.current.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' }), [at]);
-  const { found = null, problem } = answer.text === text ? answer : {};
-  const groups = groupsOf(text, found, pages);
+  const { hits = null, problem } = answer.text === text ? answer : {};
+  const groups = groupsOf(text, hits, pages);
   const items = groups.flatMap(([, , some]) => some);
-  const told = problem
+  const status = problem
     ? problem.message
-    : found
-      ? Object.keys(KINDS).some((kind) => found[kind].length)
+    : hits
+      ? Object.keys(KINDS).some((kind) => hits[kind].length)
         ? ''
         : 'Nothing is called so.'
       : text && 'Searching…';
@@ -125,7 +125,7 @@ function Palette({ close, pages }) {
       aria-autocomplete="list" autocomplete="off" spellcheck=${false} aria-activedescendant=${items.length ? `palette-${at}` : undefined}
       placeholder="Job id, queue, worker, tag, … or customer.id:acme slower:30s"
       onInput=${onInput} onKeyDown=${onKey} />
-    <p class="muted palette-told" role="status">${told}</p>
+    <p class="muted palette-told" role="status">${status}</p>
     <div id="palette-list" role="listbox" aria-label="Found" class="palette-list" ref=${list}>${groups.map(
       ([title, note, some], i) => html`<div role="group" aria-labelledby=${`palette-group-${i}`}>
         <div class="palette-title" id=${`palette-group-${i}`}>${title}${note ? html`<span class="muted"> · ${note}</span>` : null}</div>

@@ -123,11 +123,11 @@ export function Progress({ job, isLong = false }) {
   if (job.status !== 'running' || (progress === undefined && !message)) return null;
   const most = progress > 1 ? 100 : 1;
   const isShare = progress >= 0 && progress <= 100;
-  const said = isShare ? percent(progress / most) : String(progress ?? '');
-  const text = [said, message ? cut(message, isLong ? 300 : 60) : ''].filter(Boolean).join(' · ');
+  const share = isShare ? percent(progress / most) : String(progress ?? '');
+  const text = [share, message ? cut(message, isLong ? 300 : 60) : ''].filter(Boolean).join(' · ');
   return html`<div class="progress-box" title=${isLong ? undefined : text}>
     ${isShare ? html`<progress max=${most} value=${progress} aria-label="Progress"></progress>` : null}
-    <span class=${isLong ? '' : 'muted'}>${isLong ? text : said}</span>
+    <span class=${isLong ? '' : 'muted'}>${isLong ? text : share}</span>
   </div>`;
 }
 
@@ -191,21 +191,21 @@ const KEPT_MS = 30000;
 /** The answer of `load`, asked for once in a while. */
 export function kept(load) {
   let at = 0;
-  let found = null;
+  let answer = null;
   return () => {
-    if (!found || Date.now() - at > KEPT_MS) {
+    if (!answer || Date.now() - at > KEPT_MS) {
       at = Date.now();
-      found = load().catch((problem) => {
-        found = null;
+      answer = load().catch((problem) => {
+        answer = null;
         throw problem;
       });
     }
-    return found;
+    return answer;
   };
 }
 
 /** The registered workers; asked for once in a while. */
-export const registered = kept(async () => (await all('/workers')).found);
+export const registered = kept(async () => (await all('/workers')).entries);
 
 /** Whether a worker said how many jobs it runs at once. */
 export const hasSlots = ({ url, host, max_jobs }) => Boolean(url || host || max_jobs > 1);
@@ -218,7 +218,7 @@ export function Worker({ id, size = 60 }) {
   useEffect(() => {
     let isOver = false;
     setName('');
-    const named = (found) => isOver || setName(found.find((one) => one.id === id)?.name || '');
+    const named = (workers) => isOver || setName(workers.find((worker) => worker.id === id)?.name || '');
     if (isRegistered(id)) registered().then(named, console.debug);
     return () => {
       isOver = true;
@@ -267,7 +267,7 @@ export function Table(given) {
     const here = keys.indexOf(key);
     const range = from < 0 ? [key] : keys.slice(Math.min(from, here), Math.max(from, here) + 1);
     anchor.current = key;
-    for (const one of range) isChosen ? next.add(one) : next.delete(one);
+    for (const key of range) isChosen ? next.add(key) : next.delete(key);
     onChoose(next);
   };
   const on = chosen ? keys.filter((key) => chosen.has(key)).length : 0;
@@ -346,18 +346,18 @@ function Words({ id, spec, value, isFirst, onChange }) {
   const [text, setText] = useState(value);
   const { list, ask, view } = useSuggestions(id, spec.suggest);
   const timer = useRef(0);
-  const told = useRef(value);
+  const reported = useRef(value);
   // From elsewhere, such as a link or "Clear".
   useEffect(() => {
-    if (value !== told.current) setText(value);
-    told.current = value;
+    if (value !== reported.current) setText(value);
+    reported.current = value;
   }, [value]);
   useEffect(() => () => clearTimeout(timer.current), []);
   const tell = (next) => {
     clearTimeout(timer.current);
-    if (next.trim() === told.current) return;
-    told.current = next.trim();
-    onChange(told.current);
+    if (next.trim() === reported.current) return;
+    reported.current = next.trim();
+    onChange(reported.current);
   };
   const type = (event) => {
     const next = event.target.value;

@@ -36,14 +36,14 @@ export const isCounted = (where) => Object.keys(where).every((name) => name === 
 /** Jobs by state, of a queue or of all; null where there are too many queues. */
 export async function countStates(queue, signal) {
   if (queue) {
-    const one = await only('/queues', { names: queue }, { signal }).catch((problem) => {
+    const document = await only('/queues', { names: queue }, { signal }).catch((problem) => {
       if (problem.status !== 404) throw problem;
       return {};
     });
-    return Object.fromEntries(STATES.map((state) => [state, one[state] || 0]));
+    return Object.fromEntries(STATES.map((state) => [state, document[state] || 0]));
   }
-  const { found, isAll } = await all('/queues', {}, { signal });
-  const sum = (state) => found.reduce((sofar, one) => sofar + one[state], 0);
+  const { entries: queues, isAll } = await all('/queues', {}, { signal });
+  const sum = (state) => queues.reduce((sofar, queue) => sofar + queue[state], 0);
   return isAll ? Object.fromEntries(STATES.map((state) => [state, sum(state)])) : null;
 }
 
@@ -56,11 +56,11 @@ export function narrowed(where, states) {
 
 const OPERATORS = { gt: 'over', ge: 'from', lt: 'under', le: 'up to', glob: 'like' };
 
-function conditionInWords([path, said]) {
+function conditionInWords([path, wanted]) {
   const name = path.replace(/^argument\./, '');
-  if (Array.isArray(said)) return `${name} “${said[0]}”`;
-  if (said === null || typeof said !== 'object') return `${name} “${said}”`;
-  return Object.entries(said).map(([operator, value]) => `${name} ${OPERATORS[operator]} “${value}”`)[0];
+  if (Array.isArray(wanted)) return `${name} “${wanted[0]}”`;
+  if (wanted === null || typeof wanted !== 'object') return `${name} “${wanted}”`;
+  return Object.entries(wanted).map(([operator, value]) => `${name} ${OPERATORS[operator]} “${value}”`)[0];
 }
 
 /** What is meant, as a list of texts. */
@@ -106,9 +106,9 @@ function operand(text) {
 }
 
 function span(key, text) {
-  const found = DURATION.exec(text);
-  if (!found) throw problem(`${key}: expected a duration such as 30s, 5m or 2h, got '${text}'`);
-  return Math.round(Number(found[1]) * MS[found[2] || 's']);
+  const match = DURATION.exec(text);
+  if (!match) throw problem(`${key}: expected a duration such as 30s, 5m or 2h, got '${text}'`);
+  return Math.round(Number(match[1]) * MS[match[2] || 's']);
 }
 
 /** → [field of `where`, value, whether it belongs into its `match`] */
@@ -148,9 +148,9 @@ export function whereOfLine(line, now) {
 export async function completions(line, names) {
   const [, before, last] = /^(.*?)(\S*)$/.exec(line);
   const [, key, text] = /^([^\s":]+):"?(.*)$/.exec(last) || [];
-  if (!key) return KEYS.filter((one) => one.startsWith(last)).map((one) => `${before}${one}:`);
-  const found = names[key] ? await names[key](text) : [];
-  return found.slice(0, 50).map((one) => `${before}${key}:${quoted(one)}`);
+  if (!key) return KEYS.filter((key) => key.startsWith(last)).map((key) => `${before}${key}:`);
+  const values = names[key] ? await names[key](text) : [];
+  return values.slice(0, 50).map((value) => `${before}${key}:${quoted(value)}`);
 }
 
 // -- what can be done to jobs: the same for one, some, and all that match ------------------------------

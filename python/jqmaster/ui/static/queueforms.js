@@ -61,7 +61,7 @@ export async function ownSettings(queue) {
     body: 'Empty: as for all queues.',
     wide: true,
     fields: settings
-      .filter((one) => one.queues)
+      .filter((setting) => setting.queues)
       .map(({ name, unit, meaning, value }) => ({
         name,
         label: name,

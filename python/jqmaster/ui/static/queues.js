@@ -48,8 +48,8 @@ const CAUSES = {
 
 /** → {queues, more: whether there are others, requests} */
 export async function lookOn(signal) {
-  const { found, isAll, requests } = await all('/queues', { minutes: MINUTES }, { signal }, MOST);
-  return { queues: found, more: !isAll, requests };
+  const { entries, isAll, requests } = await all('/queues', { minutes: MINUTES }, { signal }, MOST);
+  return { queues: entries, more: !isAll, requests };
 }
 
 /** By how many jobs a minute it grows; null where nothing is counted. */
@@ -74,12 +74,12 @@ const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
 
 /** In order of a column, the greatest first; who has no such figure comes last, whichever way round. */
 export function ranked(queues, by, { turned = false, text = '' } = {}) {
-  const found = queues.filter((queue) => queue.name.includes(text)).sort((a, b) => compare(a.name, b.name));
-  if (by === 'name') return turned ? found.reverse() : found;
+  const named = queues.filter((queue) => queue.name.includes(text)).sort((a, b) => compare(a.name, b.name));
+  if (by === 'name') return turned ? named.reverse() : named;
   const value = VALUES[by] || ((queue) => queue[by]);
   const has = (queue) => Boolean(value(queue));
-  const some = found.filter(has).sort((a, b) => (turned ? 1 : -1) * compare(value(a), value(b)));
-  return [...some, ...found.filter((queue) => !has(queue))];
+  const some = named.filter(has).sort((a, b) => (turned ? 1 : -1) * compare(value(a), value(b)));
+  return [...some, ...named.filter((queue) => !has(queue))];
 }
 
 // -- what can be done with one ------------------------------------------------------------------------
@@ -184,10 +184,10 @@ const columnsOf = (reload) => [
   },
 ];
 
-function List({ found, reload }) {
+function List({ data, reload }) {
   const [{ name = '', sort = WORST }, setQuery] = useQuery();
   const [by, isDown] = sortOf(sort);
-  const fitting = ranked(found.queues, by, { turned: TEXTS.has(by) === isDown, text: name });
+  const fitting = ranked(data.queues, by, { turned: TEXTS.has(by) === isDown, text: name });
   const [rows, pager] = usePageOf(fitting, SIZE);
   const empty = name
     ? html`<${Empty}>No queue has such a name.<//>`
@@ -196,7 +196,7 @@ function List({ found, reload }) {
     fitting.length > rows.length && rows.length
       ? `${count(pager.first + 1)} to ${count(pager.first + rows.length)} of ${count(fitting.length)}`
       : '',
-    found.more ? `only the first ${count(found.queues.length)} queues were looked at` : '',
+    data.more ? `only the first ${count(data.queues.length)} queues were looked at` : '',
   ];
   return html`<${Table} label="Queues" columns=${columnsOf(reload)} rows=${rows} rowKey=${(queue) => queue.name} empty=${empty}
     sort=${sort} onSort=${(next) => setQuery({ sort: next === WORST ? '' : next, at: '' })}>
@@ -204,11 +204,11 @@ function List({ found, reload }) {
 }
 
 export function Queues() {
-  const found = useData(lookOn, { ms: 3000 });
+  const state = useData(lookOn, { ms: 3000 });
   return html`<${Head} title="Queues" />
     <${FilterBar} fields=${[{ name: 'name', label: 'Filter by name', type: 'search' }]}>
       <span class="muted">Rates and times are of the last ${MINUTES} minutes.</span><//>
-    <${Loaded} of=${found}>${(data) => html`<${List} found=${data} reload=${found.reload} />`}<//>`;
+    <${Loaded} of=${state}>${(data) => html`<${List} data=${data} reload=${state.reload} />`}<//>`;
 }
 
 // -- one queue ----------------------------------------------------------------------------------------
@@ -278,19 +278,21 @@ function Common({ name }) {
       .map(line)}</ul>`;
 }
 
-const failed = (one) => one.failed + one.lapsed + one.error;
-const figure = (title, value, more) => number(title, undefined, (one) => zero(count(value(one)), value(one)), more);
+const failed = (series) => series.failed + series.lapsed + series.error;
+const figure = (title, value, more) =>
+  number(title, undefined, (series) => zero(count(value(series)), value(series)), more);
 const time = (title, kind, key, more) =>
-  number(title, undefined, (one) => (one[kind].count ? duration(one[kind][key]) : none()), more);
+  number(title, undefined, (series) => (series[kind].count ? duration(series[kind][key]) : none()), more);
 
 const NAMES = [
   {
     title: 'Name',
     kind: 'wide',
-    cell: (one) => html`<${Link} to=${withQuery('/jobs', { queue: one.queue, name: one.name })}>${one.name}<//>`,
+    cell: (series) =>
+      html`<${Link} to=${withQuery('/jobs', { queue: series.queue, name: series.name })}>${series.name}<//>`,
   },
-  figure('Enqueued', (one) => one.enqueued),
-  figure('Done', (one) => one.done),
+  figure('Enqueued', (series) => series.enqueued),
+  figure('Done', (series) => series.done),
   figure('Failed', failed),
   time('Wait p95', 'wait', 'p95'),
   time('Run p50', 'run', 'p50', { hide: 'narrow' }),
@@ -301,8 +303,8 @@ function Charts({ stats, time: { by, whole: moments, from_ms, to_ms, lines } }) 
   const common = { moments, from_ms, to_ms, zoom: true, marks: lines };
   const counts = (name, kind, value) => ({ name, kind, values: spread(moments, stats, value) });
   const happened = [
-    counts('enqueued', 'queued', (one) => one.enqueued),
-    counts('done', 'done', (one) => one.done),
+    counts('enqueued', 'queued', (series) => series.enqueued),
+    counts('done', 'done', (series) => series.done),
     counts('failed', 'error', failed),
   ];
   return html`<div class="grid">
@@ -324,7 +326,7 @@ function Statistics({ name }) {
   const { state: statistics, ...period } = useStatistics(load, [name]);
   const empty = html`<p class="muted">Nothing happened in this time.</p>`;
   return html`<${Loaded} of=${statistics}>${({ stats, series }) => html`<${Charts} stats=${stats} time=${period} />
-    <${Section} title="Names"><${Table} label="Names of jobs" columns=${NAMES} rows=${series} rowKey=${(one) => one.name} empty=${empty} /><//>`}<//>`;
+    <${Section} title="Names"><${Table} label="Names of jobs" columns=${NAMES} rows=${series} rowKey=${(series) => series.name} empty=${empty} /><//>`}<//>`;
 }
 
 const sharing = ({ by, weights }) =>
@@ -366,21 +368,21 @@ function Tiles({ queue }) {
   return html`<div class="tiles is-many">
     <${Tile} name="Oldest ready" value=${html`<${Age} ms=${queue.oldest_ready_ms} />`}>${wait}<//>
     ${STATES.map(
-      (one) => html`<${Tile} name=${one} kind=${one} value=${brief(queue[one])} to=${jobsIn(one)}>
-        ${one === 'queued' && queue.queued ? net : null}<//>`,
+      (word) => html`<${Tile} name=${word} kind=${word} value=${brief(queue[word])} to=${jobsIn(word)}>
+        ${word === 'queued' && queue.queued ? net : null}<//>`,
     )}
   </div>`;
 }
 
 export function Queue({ params: { name } }) {
   const load = (signal) => only('/queues', { names: name, minutes: MINUTES }, { signal });
-  const found = useData(load, { ms: 3000, deps: [name] });
+  const state = useData(load, { ms: 3000, deps: [name] });
   const change = (queue) => async (step, text) => {
     if ((await step(queue)) && text) toast(text);
-    found.reload();
+    state.reload();
   };
   const title = html`<span class="crumb"><${Link} to="/queues">Queues<//> / </span>${name} `;
-  return html`<${Loaded} of=${found}>${(queue) => html`
+  return html`<${Loaded} of=${state}>${(queue) => html`
     <${Head} title=${title} actions=${html`<${Actions} queue=${queue} change=${change(queue)} />`}>
       ${queue.paused ? html`<${Badge} word="paused" />` : null}<//>
     <${Tiles} queue=${queue} />

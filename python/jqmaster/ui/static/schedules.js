@@ -77,24 +77,28 @@ function edit(old, reload) {
   });
 }
 
-const run = (one) =>
+const run = (schedule) =>
   act(
-    () => api.post(to(one.id), { run: true }),
+    () => api.post(to(schedule.id), { run: true }),
     ({ job_id: id, created }) =>
-      created ? `${one.id} runs now: job ${id}.` : `${one.id}: job ${id} has its unique key already.`,
+      created ? `${schedule.id} runs now: job ${id}.` : `${schedule.id}: job ${id} has its unique key already.`,
   );
 
-function pause(one, reload) {
-  const put = (paused) => api.post(to(one.id), { paused: Boolean(paused) });
-  return act(() => put(!one.paused), one.paused ? `${one.id} goes on.` : `${one.id} is paused.`, {
-    undo: () => put(one.paused).then(reload),
+function pause(schedule, reload) {
+  const put = (paused) => api.post(to(schedule.id), { paused: Boolean(paused) });
+  return act(() => put(!schedule.paused), schedule.paused ? `${schedule.id} goes on.` : `${schedule.id} is paused.`, {
+    undo: () => put(schedule.paused).then(reload),
   });
 }
 
-async function remove(one, reload) {
-  const isSure = await confirm({ title: `Delete ${one.id}?`, action: 'Delete', body: 'Jobs that it has made stay.' });
-  const undo = () => api.post(to(one.id), settable(one)).then(reload);
-  return isSure && act(() => api.delete(to(one.id)), `${one.id} is deleted.`, { undo });
+async function remove(schedule, reload) {
+  const isSure = await confirm({
+    title: `Delete ${schedule.id}?`,
+    action: 'Delete',
+    body: 'Jobs that it has made stay.',
+  });
+  const undo = () => api.post(to(schedule.id), settable(schedule)).then(reload);
+  return isSure && act(() => api.delete(to(schedule.id)), `${schedule.id} is deleted.`, { undo });
 }
 
 /** `gone`: called when it was deleted. */
@@ -134,21 +138,21 @@ function Next({ of }) {
 const Job = ({ of: { job } }) =>
   html`${job.name}${job.queue && job.queue !== job.name ? html`<span class="muted"> in ${linked([job.queue], toQueue)}</span>` : null}`;
 
-const made = (one) => count(one.made);
+const made = (schedule) => count(schedule.made);
 
 const columns = (reload) => [
   {
     title: 'Schedule',
     kind: 'wide',
-    cell: (one) =>
-      html`<${Link} to=${to(one.id)}>${one.id}<//>${one.paused ? html` <${Badge} word="paused" />` : null}`,
+    cell: (schedule) =>
+      html`<${Link} to=${to(schedule.id)}>${schedule.id}<//>${schedule.paused ? html` <${Badge} word="paused" />` : null}`,
   },
-  { title: 'When', cell: (one) => html`<${When} of=${one} />` },
-  { title: 'Job', kind: 'wide', hide: 'narrow', cell: (one) => html`<${Job} of=${one} />` },
-  { title: 'Next', cell: (one) => html`<${Next} of=${one} />` },
-  { title: 'Last job', cell: (one) => html`<${Last} of=${one} />` },
+  { title: 'When', cell: (schedule) => html`<${When} of=${schedule} />` },
+  { title: 'Job', kind: 'wide', hide: 'narrow', cell: (schedule) => html`<${Job} of=${schedule} />` },
+  { title: 'Next', cell: (schedule) => html`<${Next} of=${schedule} />` },
+  { title: 'Last job', cell: (schedule) => html`<${Last} of=${schedule} />` },
   { title: 'Made', kind: 'number', hide: 'narrow', cell: made },
-  { title: '', kind: 'actions', cell: (one) => html`<${Actions} of=${one} reload=${reload} size="small" />` },
+  { title: '', kind: 'actions', cell: (schedule) => html`<${Actions} of=${schedule} reload=${reload} size="small" />` },
 ];
 
 export function Schedules() {
@@ -160,7 +164,7 @@ export function Schedules() {
     No recurring jobs. Make one here, or:<//>`;
   return html`<${Head} title="Schedules" actions=${create} />
     <${Loaded} of=${state}>${({ schedules, cursor }) => html`<${Table} label="Schedules" columns=${columns(reload)}
-      rows=${schedules} rowKey=${(one) => one.id} empty=${pager.back || cursor ? null : empty}><${Pager} of=${pager} /><//>`}<//>`;
+      rows=${schedules} rowKey=${(schedule) => schedule.id} empty=${pager.back || cursor ? null : empty}><${Pager} of=${pager} /><//>`}<//>`;
 }
 
 // -- one schedule -------------------------------------------------------------------------------------
@@ -176,26 +180,26 @@ export function Schedule({ params: { id } }) {
   const load = (signal) => only('/schedules', { ids: id, next: 10, runs: 20 }, { signal });
   const state = useData(load, { ms: 5000, deps: [id] });
   const title = html`<span class="crumb"><${Link} to="/schedules">Schedules<//> / </span>${id} `;
-  return html`<${Loaded} of=${state}>${(one) => html`
-    <${Head} title=${title} actions=${html`<${Actions} of=${one} reload=${state.reload} gone=${() => navigate('/schedules')} />`}>
-      ${one.paused ? html`<${Badge} word="paused" />` : null}<//>
+  return html`<${Loaded} of=${state}>${(schedule) => html`
+    <${Head} title=${title} actions=${html`<${Actions} of=${schedule} reload=${state.reload} gone=${() => navigate('/schedules')} />`}>
+      ${schedule.paused ? html`<${Badge} word="paused" />` : null}<//>
     <div class="grid">
       <${Section} title="What it says"><${Facts} pairs=${[
-        ['When', html`<${When} of=${one} />`],
-        ['Job', html`<${Job} of=${one} />`],
+        ['When', html`<${When} of=${schedule} />`],
+        ['Job', html`<${Job} of=${schedule} />`],
         [
           'After a gap',
-          one.catch_up === false ? 'no job for moments over a minute ago' : 'one job for all that was missed',
+          schedule.catch_up === false ? 'no job for moments over a minute ago' : 'one job for all that was missed',
         ],
-        ['Made', made(one)],
+        ['Made', made(schedule)],
       ]} /><//>
       <${Section} title="Next">${
-        one.next?.length
-          ? html`<ul class="plain">${one.next.map((ms, i) => html`<li>${moment(ms)}${i ? null : html` <span class="muted"><${Until} ms=${ms} /></span>`}</li>`)}</ul>`
-          : html`<p class="muted">${one.paused ? 'Nothing while it is paused.' : 'Never again.'}</p>`
+        schedule.next?.length
+          ? html`<ul class="plain">${schedule.next.map((ms, i) => html`<li>${moment(ms)}${i ? null : html` <span class="muted"><${Until} ms=${ms} /></span>`}</li>`)}</ul>`
+          : html`<p class="muted">${schedule.paused ? 'Nothing while it is paused.' : 'Never again.'}</p>`
       }<//>
-      <${Section} title="Job"><${Tree} value=${{ ...one.job, argument: one.argument ?? null }} label="Job" /><//>
+      <${Section} title="Job"><${Tree} value=${{ ...schedule.job, argument: schedule.argument ?? null }} label="Job" /><//>
     </div>
-    <${Section} title="Last jobs"><${Table} label="Jobs that it made" columns=${RUNS} rows=${one.runs || []} rowKey=${(run) => run.id}
+    <${Section} title="Last jobs"><${Table} label="Jobs that it made" columns=${RUNS} rows=${schedule.runs || []} rowKey=${(run) => run.id}
       empty=${html`<${Empty}>It has made none yet.<//>`} /><//>`}<//>`;
 }

@@ -21,13 +21,13 @@ function Text({ value }) {
 
 /** What JSON lacks: {$bin: …} and {$msgpack: …} (see the API's description). */
 function special(value) {
-  const [[name, said] = [], ...more] = Object.entries(value);
+  const [[name, content] = [], ...more] = Object.entries(value);
   if (more.length) return null;
-  if (name === '$bin' && typeof said === 'string') {
-    const size = (said.length / 4) * 3 - said.match(/=*$/)[0].length;
-    return `binary, ${size} bytes, base64: ${said.slice(0, 60)}${said.length > 60 ? '…' : ''}`;
+  if (name === '$bin' && typeof content === 'string') {
+    const size = (content.length / 4) * 3 - content.match(/=*$/)[0].length;
+    return `binary, ${size} bytes, base64: ${content.slice(0, 60)}${content.length > 60 ? '…' : ''}`;
   }
-  if (name === '$msgpack') return `MessagePack, base64: ${String(said).slice(0, 60)}`;
+  if (name === '$msgpack') return `MessagePack, base64: ${String(content).slice(0, 60)}`;
   return null;
 }
 

@@ -262,7 +262,7 @@ export function rangeOf({ range, from, to }) {
     const by = stepOf(Number(to) - Number(from));
     return { name: '', from_ms: Number(from), to_ms: Number(to), by, isLive: false };
   }
-  const [name, span] = RANGES.find(([one]) => one === range) || RANGES.find(([one]) => one === USUAL);
+  const [name, span] = RANGES.find(([key]) => key === range) || RANGES.find(([key]) => key === USUAL);
   const by = stepOf(span);
   const step = STEP_MS[by];
   return { name, from_ms: Math.floor((now() - span) / step) * step, to_ms: now(), by, isLive: true };

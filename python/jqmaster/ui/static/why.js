@@ -16,12 +16,12 @@ function keyText(by) {
 }
 
 /** One constraint: what it allows, and how much of that is in use. */
-function Limited({ one }) {
-  const { concurrency, rate, starts } = one;
+function Limited({ limit }) {
+  const { concurrency, rate, starts } = limit;
   const much = rate && `${count(rate.limit)} in ${duration(rate.period * 1000)}`;
   return html`${
     concurrency
-      ? html`<div class="why-use"><span>at once</span><${Meter} value=${one.running} limit=${concurrency} unit="in use" /></div>`
+      ? html`<div class="why-use"><span>at once</span><${Meter} value=${limit.running} limit=${concurrency} unit="in use" /></div>`
       : null
   }
     ${
@@ -36,37 +36,37 @@ function Limited({ one }) {
 }
 
 /** What closes a constraint, and when it opens as far as that is known: [state, view]. */
-function closing(one) {
-  const isFull = one.concurrency && one.running >= one.concurrency;
-  const opens = html`<${Until} ms=${one.opens_ms} />`;
+function closing(limit) {
+  const isFull = limit.concurrency && limit.running >= limit.concurrency;
+  const opens = html`<${Until} ms=${limit.opens_ms} />`;
   const freed = 'when one of those that have a place ends';
-  const hold = onHold(one);
+  const hold = onHold(limit);
   if (hold)
     return [
       'is on hold.',
-      html` It opens <${Until} ms=${one.opens_ms ?? hold} />${isFull ? `, but then only ${freed}.` : '.'}`,
+      html` It opens <${Until} ms=${limit.opens_ms ?? hold} />${isFull ? `, but then only ${freed}.` : '.'}`,
     ];
   if (isFull)
-    return ['is full.', html` It opens ${freed}${one.opens_ms ? html`, and its rate has room ${opens}` : ''}.`];
-  if (!one.opens_ms) return ['has no room.', ''];
+    return ['is full.', html` It opens ${freed}${limit.opens_ms ? html`, and its rate has room ${opens}` : ''}.`];
+  if (!limit.opens_ms) return ['has no room.', ''];
   return ['has no room.', html` It has room again ${opens}.`];
 }
 
-function Limit({ one, e }) {
-  const key = keyText(one.by);
-  const target = toLimit(one.id);
-  const name = html`Limit <${Link} to=${target}>${one.id}<//>${key ? html` for <code>${cut(key, 60)}</code>` : null}`;
+function Limit({ limit, e }) {
+  const key = keyText(limit.by);
+  const target = toLimit(limit.id);
+  const name = html`Limit <${Link} to=${target}>${limit.id}<//>${key ? html` for <code>${cut(key, 60)}</code>` : null}`;
   // Open with all places taken: one of them is this job's.
-  if (one.open)
+  if (limit.open)
     return html`<${Line} kind="ok">
       <p>${name} has room.</p>
-      <${Limited} one=${one} /><//>`;
-  const [state, opens] = closing(one);
+      <${Limited} limit=${limit} /><//>`;
+  const [state, opens] = closing(limit);
   const running = html`<${Way} to=${withQuery('/jobs', { status: 'running', queue: e.queue })}>What runs in this queue<//> `;
   return html`<${Line} kind="full">
     <p><b>${name} ${state}</b>${opens}</p>
-    <${Limited} one=${one} />
-    <p>${one.concurrency && e.running ? running : null}<${Way} to=${target}>Look at the limit<//></p><//>`;
+    <${Limited} limit=${limit} />
+    <p>${limit.concurrency && e.running ? running : null}<${Way} to=${target}>Look at the limit<//></p><//>`;
 }
 
 function Served({ e }) {
@@ -95,14 +95,14 @@ const SOON_MS = 10000;
 /** `isNext`: it is ready now; else what would hold it then, as far as it is so now. */
 function Queued({ e, job, changed, isNext = true }) {
   const limits = e.constraints || [];
-  const shut = limits.filter((one) => !one.open);
+  const shut = limits.filter((limit) => !limit.open);
   const isServed = e.workers || e.waiting || e.running;
   const served = html`<${Served} e=${e} />`;
   const ahead = isNext ? e.ahead : 0;
   const waited = now() - Math.max(job.created_ms, job.ready_ms || 0, job.started_ms || 0);
   const isFree = !e.paused && !shut.length && isServed && !ahead;
   return html`${e.paused ? html`<${Paused} queue=${e.queue} changed=${changed} />` : null}
-    ${shut.map((one) => html`<${Limit} key=${one.id} one=${one} e=${e} />`)}
+    ${shut.map((limit) => html`<${Limit} key=${limit.id} limit=${limit} e=${e} />`)}
     ${isServed || !isNext ? null : served}
     ${
       ahead
@@ -121,7 +121,7 @@ function Queued({ e, job, changed, isNext = true }) {
           : null
     }
     ${isServed && isNext ? served : null}
-    ${isNext ? limits.filter((one) => one.open).map((one) => html`<${Limit} key=${one.id} one=${one} e=${e} />`) : null}`;
+    ${isNext ? limits.filter((limit) => limit.open).map((limit) => html`<${Limit} key=${limit.id} limit=${limit} e=${e} />`) : null}`;
 }
 
 function Timed({ e, job }) {
@@ -174,7 +174,7 @@ function Blocked({ job, others, changed }) {
 export function Why({ explanation: e, job, others, changed }) {
   if (e.status === 'queued') return html`<${Queued} e=${e} job=${job} changed=${changed} />`;
   if (e.status === 'blocked') return html`<${Blocked} job=${job} others=${others} changed=${changed} />`;
-  const isHeld = e.paused || (e.constraints || []).some((one) => !one.open);
+  const isHeld = e.paused || (e.constraints || []).some((limit) => !limit.open);
   return html`<${Timed} e=${e} job=${job} />
     ${isHeld ? html`<${Queued} e=${e} job=${job} changed=${changed} isNext=${false} />` : null}`;
 }
@@ -241,7 +241,7 @@ function reasonOf(before, job) {
 
 /** What holds it now, as `explain` says. */
 function reasonNow(job, explanation) {
-  const held = (explanation?.constraints || []).filter((one) => !one.open).map((one) => one.id);
+  const held = (explanation?.constraints || []).filter((limit) => !limit.open).map((limit) => limit.id);
   if (explanation?.paused) return ['queued', 'in a queue that is paused'];
   if (held.length) return ['queued', `held by ${held.map((id) => cut(id, 40)).join(', ')}`];
   const words = { scheduled: 'for its time', blocked: 'for other jobs', retrying: 'for its next attempt' };
@@ -268,7 +268,7 @@ function Attempt({ part, time }) {
   const isOver = part.to !== undefined;
   const kind = KIND[part.event] || 'running';
   const to = part.to ?? time.end;
-  const said = [
+  const notes = [
     part.group && part.group !== part.reason ? cut(part.group, 60) : '',
     part.reason && part.reason !== 'other' ? part.reason : '',
   ].filter(Boolean);
@@ -277,7 +277,7 @@ function Attempt({ part, time }) {
       isOver ? `after ${duration(part.to - part.from)}` : `for ${duration(now() - part.from)}`
     }<span class="muted"> · <span title=${moment(part.from)}>started <${Ago} ms=${part.from} /></span>${
       part.worker_id ? html` · by <${Worker} id=${part.worker_id} />` : null
-    }${said.map((text) => ` · ${text}`)}</span>
+    }${notes.map((text) => ` · ${text}`)}</span>
     ${part.message ? html`<p class="anywhere">${part.message}</p>` : null}
     <${Bar} time=${time} from=${part.from} to=${to} kind=${kind}
       words=${`Attempt ${part.attempt}: ${WORDS[part.event] || 'runs'}, ${duration(to - part.from)}`} />

@@ -77,37 +77,37 @@ async function ask(worker, what, text, undo) {
 
 /** `done` is called afterwards. */
 function Actions({ of, done, size = 'small' }) {
-  const one = (label, action, { kind = '', ...rest } = {}) =>
+  const button = (label, action, { kind = '', ...rest } = {}) =>
     html`<${Button} needs="operator" class=${`${size} ${kind}`} onClick=${async () => (await action()) !== undefined && done()}
       aria-label=${`${label.replace('…', '')} ${label.startsWith('Take') ? 'from ' : ''}${of.name}`} ...${rest}>${label}<//>`;
   const isThere = isRegistered(of.id) && of.state !== 'gone';
   return [
     of.held
-      ? one('Take jobs…', () => takeJobs({ worker: of.id }, of.name), {
+      ? button('Take jobs…', () => takeJobs({ worker: of.id }, of.name), {
           kind: 'danger',
           title: 'Have all its jobs wait again',
         })
       : null,
-    isThere && of.request ? one('Resume', () => ask(of, 'resume', `${of.name} takes jobs again.`)) : null,
+    isThere && of.request ? button('Resume', () => ask(of, 'resume', `${of.name} takes jobs again.`)) : null,
     isThere && !of.request
-      ? one('Quiet', () => ask(of, 'quiet', `${of.name} takes no more jobs.`, 'resume'), {
+      ? button('Quiet', () => ask(of, 'quiet', `${of.name} takes no more jobs.`, 'resume'), {
           title: 'Finish what it has, take no more',
         })
       : null,
     isThere && of.request !== 'stop'
-      ? one('Stop…', () => ask(of, 'stop', `${of.name} was asked to stop.`, 'resume'), { kind: 'danger' })
+      ? button('Stop…', () => ask(of, 'stop', `${of.name} was asked to stop.`, 'resume'), { kind: 'danger' })
       : null,
   ];
 }
 
 // -- the list -----------------------------------------------------------------------------------------
 
-function Runs({ of, found }) {
+function Runs({ of, jobsById }) {
   if (of.state === 'gone') return none(of.lost?.length ? `lost ${inJobs(of.lost.length)}` : 'gone');
   if (!of.running.length) return none('nothing');
   const more = of.held - SHOWN;
   return html`${of.running.slice(0, SHOWN).map(([id, startedMs]) => {
-    const job = found.get(id);
+    const job = jobsById.get(id);
     return html`<div key=${id}>
       <${Link} to=${path`/job/${id}`}>${job?.name ? cut(job.name, 40) : html`<code>${id}</code>`}<//>
       <span class="muted nowrap"> for <${Age} ms=${startedMs} /></span></div>`;
@@ -131,7 +131,7 @@ const place = ({ host, pid, id, name }) =>
     ? html`<div class="muted">${host}${pid ? ` · ${pid}` : ''}</div>`
     : id !== name && html`<div><code class="muted">${id}</code></div>`;
 
-const columns = (found, hung, reload) => [
+const columns = (jobsById, hung, reload) => [
   {
     title: 'Worker',
     kind: 'wide',
@@ -140,7 +140,7 @@ const columns = (found, hung, reload) => [
   {
     title: 'State',
     cell: (worker) => {
-      const alert = hung.find((one) => one.worker === worker.id);
+      const alert = hung.find((hanging) => hanging.worker === worker.id);
       const badge = alert && html` <${Badge} word="hangs" kind="problem" title=${alert.text} />`;
       return html`<${WorkerState} of=${worker} />${badge}`;
     },
@@ -150,7 +150,7 @@ const columns = (found, hung, reload) => [
     title: 'Runs',
     kind: 'wide',
     tip: 'The longest first',
-    cell: (worker) => html`<${Runs} of=${worker} found=${found} />`,
+    cell: (worker) => html`<${Runs} of=${worker} jobsById=${jobsById} />`,
   },
   { title: 'Sign of life', cell: (worker) => html`<${Ago} ms=${worker.seen_ms} />` },
   { title: 'Queues', hide: 'narrow', cell: (worker) => html`<${Queues} of=${worker} />` },
@@ -170,7 +170,7 @@ const isGone = ({ state }) => state === 'gone';
 export function Workers() {
   const [{ queue = '' }] = useQuery();
   const { pager, ...state } = usePages(page, { ms: 3000 });
-  const { data: found = new Map() } = useData(runningJobs, { ms: 10000 });
+  const { data: jobsById = new Map() } = useData(runningJobs, { ms: 10000 });
   const hung = (useAlerts().data?.alerts || []).filter(({ kind }) => kind === 'hung');
   const empty = html`<${Empty} command="jqmaster work my_module:jq">No worker is here. Start one with your jobs:<//>`;
   return html`<${Head} title="Workers" />
@@ -180,8 +180,8 @@ export function Workers() {
     <${Loaded} of=${state}>${({
       rows,
       cursor,
-    }) => html`<${Table} label="Workers" columns=${columns(found, hung, state.reload)}
-      rows=${rows.filter((one) => !queue || serves(one, queue)).sort((a, b) => isGone(a) - isGone(b))} rowKey=${(worker) => worker.id}
+    }) => html`<${Table} label="Workers" columns=${columns(jobsById, hung, state.reload)}
+      rows=${rows.filter((worker) => !queue || serves(worker, queue)).sort((a, b) => isGone(a) - isGone(b))} rowKey=${(worker) => worker.id}
       empty=${pager.back || cursor ? null : empty}><${Pager} of=${pager} /><//>`}<//>`;
 }
 
@@ -228,12 +228,12 @@ const jobColumns = (reload) => [
 
 export function Worker({ params: { name: id } }) {
   const look = async (signal) => {
-    const [worker, found] = await Promise.all([only('/workers', { ids: id }, { signal }), runningJobs(signal)]);
-    return { worker, found };
+    const [worker, jobsById] = await Promise.all([only('/workers', { ids: id }, { signal }), runningJobs(signal)]);
+    return { worker, jobsById };
   };
   const state = useData(look, { ms: 3000, deps: [id] });
-  return html`<${Loaded} of=${state}>${({ worker, found }) => {
-    const rows = worker.running.map(([job, ms]) => ({ ...found.get(job), id: job, started_ms: ms }));
+  return html`<${Loaded} of=${state}>${({ worker, jobsById }) => {
+    const rows = worker.running.map(([job, ms]) => ({ ...jobsById.get(job), id: job, started_ms: ms }));
     const title = html`<span class="crumb"><${Link} to="/workers">Workers<//> / </span>${worker.name} <${WorkerState} of=${worker} />`;
     return html`<${Head} title=${title} actions=${html`<${Actions} of=${worker} done=${state.reload} size="" />`} />
       ${isGone(worker) ? html`<${Gone} ...${worker} />` : null}
