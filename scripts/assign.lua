@@ -49,15 +49,13 @@ picker.give(plan, {
       workers.took(plan.worker)
     end
     local place, worker, is_more = pools.choose(open_pools, without, #(spec.without or {}))
-    plan.worker, plan.is_cut = worker or plan.worker, plan.is_cut or is_more
+    plan.worker = worker or plan.worker
     return place, is_more
   end,
-  wanted = function()
-    return pools.wanted(open_pools)
-  end,
+  wanted = pools.wanted,
 })
 if plan.count > 0 and meta.state[meta.SLEEPERS] > 0 then
   -- Sleepers may have asked for less than workers have room for now.
-  sleepers.want(workers.CHANNEL, pools.wanted(pools.with_room()))
+  sleepers.want(workers.CHANNEL, pools.wanted())
 end
 return plan.reply

@@ -27,10 +27,9 @@ local MOST_WAITED_FOR = 100
 local function constraints_of(job, queue)
   local found = {}
   for _, entry in ipairs(placement.units(job, queue)[job_units.ENTRIES]) do
-    local limit = keyrecord.limit(entry[job_units.NUMBER])
-    local definition = limit and constraints.load(limit.id)
+    local key = keyrecord.load_named(entry[job_units.NAME])
+    local definition = key.limit and constraints.load(key.limit.id)
     if definition then
-      local key = keyrecord.load_named(entry[job_units.NAME])
       local shown, is_full = constraintdoc.use_of(key), room.is_full(key)
       shown.id, shown.concurrency, shown.rate = definition.i, definition.c, constraintdoc.rate_of(definition)
       shown.open = not is_full and not shown.opens_ms

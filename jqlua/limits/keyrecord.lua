@@ -106,6 +106,18 @@ local function open(name, number, raw, raw_limit)
   return key
 end
 
+--- Records of keys, and of their limits.
+---@param entries table[] of units
+---@return (string|false)[] raws one of each by turns
+local function read(entries)
+  local wanted = { false, false }
+  for i = 1, #entries do
+    local entry = entries[i]
+    wanted[2 * i - 1], wanted[2 * i] = keys.KEY .. entry[job_units.NAME], keys.LIMIT .. entry[job_units.DIGITS]
+  end
+  return call("MGET", unpack(wanted))
+end
+
 --- The keys of a job's entries: those that this call does not know are read in one command.
 ---@param entries table[] of units
 ---@return table[] keys
@@ -116,24 +128,12 @@ function M.of(entries)
     local name = entry[job_units.NAME]
     local key = M.keys[name]
     if not key then
-      raws = raws or M.read(entries)
+      raws = raws or read(entries)
       key = open(name, entry[job_units.NUMBER], raws[2 * i - 1], raws[2 * i])
     end
     found[i] = key
   end
   return found
-end
-
---- Records of keys, and of their limits.
----@param entries table[] of units
----@return (string|false)[] raws one of each by turns
-function M.read(entries)
-  local wanted = { false, false }
-  for i = 1, #entries do
-    local entry = entries[i]
-    wanted[2 * i - 1], wanted[2 * i] = keys.KEY .. entry[job_units.NAME], keys.LIMIT .. entry[job_units.DIGITS]
-  end
-  return call("MGET", unpack(wanted))
 end
 
 ---@param number number of the constraint

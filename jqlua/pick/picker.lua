@@ -4,8 +4,7 @@
 -- who gets the next job; reply: next_ms, and for each job what is in front, if anything, its document and argument are
 -- appended; count and bytes of these jobs; request token or nil, started: what it remembers}, and, where needed,
 -- {queue: the only one that is read, is_quiet: no jobs are wanted, has_slots: its worker is pushed to, remembered: of
--- its request, front(worker): what stands in front of each job, is_cut: a search was cut short, so that there may be a
--- better job than what is given}.
+-- its request, front(worker): what stands in front of each job}.
 local attempts = require "jqlua.life.attempts"
 local batch = require "jqlua.base.batch"
 local budget = require "jqlua.job.budget"
@@ -155,48 +154,43 @@ local function start(plan, place, popped, raws)
   return is_cut or bytes >= MOST_BYTES
 end
 
---- Gives out the first jobs of the best places of a round.
----@return boolean? is_more whether there may be more
-local function fill_round(plan, source, wanted)
-  local queue, most = plan.queue, plan.wish.count
+--- Gives out the first jobs of the best places, round by round.
+---@return boolean? is_more whether there may be more, or better ones where a search was cut short
+local function fill(plan, source)
+  local queue, rounds, most, round, is_cut = plan.queue, plan.wish.rounds, plan.wish.count, 1, false
   while plan.count < most do
     local place, is_more
     if queue then
       place, is_more = places.best(queue, true)
     else
-      place, is_more = source.choose(plan, wanted)
+      place, is_more = source.choose(plan, rounds[round])
     end
-    if not place then
-      return is_more
-    end
-    local left, chunk = most - plan.count, plan.count > 0 and plan.bytes < SHORT_BYTES and CHUNK or FIRST_CHUNK
-    if left > chunk then
-      left = chunk
-    end
-    local popped, raws = places.take(place, left)
-    if not popped[1] then
-      return place.id ~= nil -- the index and the queue disagree: never loop on that
-    elseif start(plan, place, popped, raws) then
-      return true
-    elseif not place.id and #popped < 2 * left then
-      return nil -- that was all of it
-    end
-  end
-end
-
-local function fill(plan, source)
-  local rounds = plan.wish.rounds
-  for i = 1, #rounds do
-    if fill_round(plan, source, rounds[i]) then
-      return true
+    is_cut = is_cut or is_more
+    if place then
+      local left, chunk = most - plan.count, plan.count > 0 and plan.bytes < SHORT_BYTES and CHUNK or FIRST_CHUNK
+      if left > chunk then
+        left = chunk
+      end
+      local popped, raws = places.take(place, left)
+      if not popped[1] then
+        return place.id ~= nil -- the index and the queue disagree: never loop on that
+      elseif start(plan, place, popped, raws) then
+        return true
+      elseif not place.id and #popped < 2 * left then
+        return false -- that was all of it
+      end
+    elseif is_more or not rounds[round + 1] then
+      break
+    else
+      round = round + 1
     end
   end
-  return false
+  return is_cut
 end
 
 --- Gives out the jobs of a plan, or those that its request got before. Must not raise: writes have begun.
 ---@param source table kind of request; choose(plan, wanted) finds the best place of one of the wish's rounds, or of all
---- that it wants, and whether the search was cut short; wanted(plan): the queues for which a sleeper is woken, and the
+--- that it wants, and whether a search was cut short; wanted(plan): the queues for which a sleeper is woken, and the
 --- names that it refuses
 ---@return number? ms for how long its worker sleeps, if it was put to sleep
 function M.give(plan, source)
@@ -212,13 +206,13 @@ function M.give(plan, source)
   -- What is due goes first. What is buffered must be seen, if it may concern the choice.
   local is_due, queue = state[meta.NEXT_DUE] <= state[meta.NOW_MS], plan.queue
   local key = queue and queues.key(queue, states.QUEUED)
-  if is_due or not key or batch.adds[key] or batch.removals[key] or batch.adds[queues.key(queue, states.IN_LANE)] then
+  if is_due or not key or batch.adds[key] or batch.removals[key] then
     transition.commit()
   end
   if is_due then
     sweep.run(math.max(SWEEP_STEPS, math.floor(wish.count * STEPS_OF_A_JOB)))
   end
-  local is_more = not is_quiet and (fill(plan, source) or plan.is_cut)
+  local is_more = not is_quiet and fill(plan, source)
   -- A worker that gets no job may have consumed another's wake-up.
   local wakes = wait and (plan.count > 0 or is_quiet) and state[meta.SLEEPERS] > 0
   local is_ready = is_more

@@ -152,14 +152,14 @@ local function with_lanes(queue)
     return nil, true
   end
   local is_settled = placement.is_settled(queue)
-  if not is_settled then
-    batch.flush() -- what outcomes changed must be seen
+  if not is_settled or batch.adds[queues.key(queue, states.IN_LANE)] then
+    batch.flush() -- jobs that this call placed must be seen
+  end
+  if not is_settled and queues.has(queue, queues.UNSORTED) then
+    placement.walk(queue)
+    is_settled = placement.is_settled(queue)
     if queues.has(queue, queues.UNSORTED) then
-      placement.walk(queue)
-      is_settled = placement.is_settled(queue)
-      if queues.has(queue, queues.UNSORTED) then
-        return nil, true
-      end
+      return nil, true
     end
   end
   repeat

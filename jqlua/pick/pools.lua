@@ -70,15 +70,13 @@ end
 --- What pools with room want, for who sleeps meanwhile.
 ---@return string[] wanted names and patterns of queues
 ---@return table|false without empty where one refuses jobs by name: which are behind such may be for it
-function M.wanted(open_pools)
+function M.wanted()
   local wanted, without = {}, false
-  for _, pool in ipairs(open_pools) do
-    if call("EXISTS", keys.POOL .. pool.key) == 1 then
-      for _, text in ipairs(pool.wanted) do
-        wanted[#wanted + 1] = text
-      end
-      without = without or pool.refused and {}
+  for _, pool in ipairs(M.with_room()) do
+    for _, text in ipairs(pool.wanted) do
+      wanted[#wanted + 1] = text
     end
+    without = without or pool.refused and {}
   end
   return wanted, without or false
 end

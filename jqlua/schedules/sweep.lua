@@ -35,6 +35,7 @@ end
 ---@return number count
 local function each_of(ids, key, what)
   local count = 0
+  jobs.fetch(ids)
   for _, id in ipairs(ids) do
     if not budget.is_left() then
       break

@@ -19,6 +19,7 @@ from typing import Literal, cast
 
 from jqmaster import __version__
 from jqmaster.bundle.link import (
+    FLAGS,
     BuildError,
     Module,
     link_library,
@@ -33,10 +34,6 @@ from jqmaster.manifest.heads import comment_of, lua_fields, read
 __all__ = ["BuildError", "Script", "build", "builtin", "dump", "version_of"]
 
 Clock = Literal["server", "settable"]
-
-# ``write`` is refused whole when Redis is out of memory; ``drain`` runs all the same, so that a full
-# system can be emptied; ``read`` may run on replicas.
-SHEBANGS = {"write": "#!lua", "drain": "#!lua flags=allow-oom", "read": "#!lua flags=no-writes"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +146,8 @@ def build(root: Path, clock: Clock = "server") -> Bundle:
     for operation, comment, script in parsed(root, clock):
         name = operation.name
         head = "".join(f"--{line}\n" for line in comment.splitlines())
-        text = f"{SHEBANGS[operation.flags]}\n{head}{link_script(script, first)}"
+        flag = FLAGS[operation.flags]
+        text = f"#!lua{flag and f' flags={flag}'}\n{head}{link_script(script, first)}"
         bundle[name] = make_script(name, text, operation.flags)
         if operation.is_function:
             functions.append(script)

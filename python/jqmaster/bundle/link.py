@@ -15,6 +15,9 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 
 KEYS = "base.keys"  # the module whose values depend on the namespace
+# What Redis is told: ``write`` is refused whole when Redis is out of memory; ``drain`` runs all the same, so that a
+# full system can be emptied; ``read`` may run on replicas.
+FLAGS = {"write": "", "drain": "allow-oom", "read": "no-writes"}
 
 _STRING = r""" "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*' | \[\[.*?\]\] """
 _COMMENT = re.compile(rf"({_STRING}) | --\[\[.*?\]\] | --[^\n]*", re.DOTALL | re.VERBOSE)
@@ -212,7 +215,6 @@ def _choice(first: int, entries: Sequence[str]) -> str:
 #
 # What a script defines anew at each call is defined once.
 
-_FLAGS = {"write": "", "drain": '"allow-oom"', "read": '"no-writes"'}
 
 _LIBRARY = """\
 local F_, K_, S_ -- functions and values; keys of the namespace; tables that begin each call empty
@@ -277,7 +279,7 @@ def link_library(scripts: Sequence[Module]) -> str:
 def registered(name: str, flags: dict[str, str]) -> str:
     """Its functions, ``flags`` being those of operations, by name."""
     return "".join(
-        f'redis.register_function{{function_name="{name}_{operation}", flags={{{_FLAGS[of]}}}, '
+        f'redis.register_function{{function_name="{name}_{operation}", flags={{{FLAGS[of] and repr(FLAGS[of])}}}, '
         f'callback=function(KEYS, ARGV)\nreturn run("{operation}", KEYS, ARGV)\nend}}\n'
         for operation, of in flags.items()
     )

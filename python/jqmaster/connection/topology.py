@@ -42,7 +42,7 @@ class Sentinels:
         if not known:
             raise RedisConnectionError(f"no Sentinel of {_listed(self._hosts)} knows {self._service}")
         latest = max(known, key=lambda facts: int(facts[b"config-epoch"]))
-        return _text(latest[b"ip"]), int(latest[b"port"])
+        return latest[b"ip"].decode(), int(latest[b"port"])
 
 
 class ClusterNodes:
@@ -68,7 +68,7 @@ class ClusterNodes:
         for asked, ranges in await _ask(self._known, self._login, "CLUSTER", "SLOTS"):
             for first, last, *servers in ranges:
                 # A node that does not know its own name says nothing: it is the one that was asked.
-                addresses = [(_text(server[0] or b"") or asked[0], int(server[1])) for server in servers]
+                addresses = [((server[0] or b"").decode() or asked[0], int(server[1])) for server in servers]
                 nodes |= dict.fromkeys(addresses)
                 if first <= (self._slot or 0) <= last:
                     owners[addresses[0]] += 1
@@ -91,10 +91,6 @@ async def _ask(hosts: Sequence[Address], login: Login, *command: str) -> list[tu
 
     answers = await asyncio.gather(*map(ask, hosts), return_exceptions=True)
     return [pair for pair in zip(hosts, answers, strict=True) if not isinstance(pair[1], BaseException)]
-
-
-def _text(value: bytes | str) -> str:
-    return value.decode() if isinstance(value, bytes) else value
 
 
 def _listed(hosts: Sequence[Address]) -> str:

@@ -118,7 +118,7 @@ class Channel:
 
         Kept here and not in BZPOPMIN's timeout, which overshoots by up to 100 ms.
         """
-        if next_ms < 0:
+        if next_ms < 0 or self._stopped:  # others were told to look
             return
         loop = asyncio.get_running_loop()
         when = loop.time() + next_ms / 1000

@@ -156,11 +156,13 @@ def flat(values: Iterable[Any], path: str) -> list[Argument]:
     return found
 
 
-def pack(spec: Spec, path: str = "") -> bytes:
+def pack(spec: Any, path: str = "") -> bytes:
     """Pack a spec. Raises Invalid for what MessagePack cannot hold."""
     try:
         packed: bytes = msgpack.packb(spec, default=_within)
     except (TypeError, ValueError, OverflowError) as problem:
+        for name, value in spec.items() if isinstance(spec, Mapping) else ():
+            pack(value, f"{path}.{name}".lstrip("."))  # which names the part that is wrong
         raise Invalid(f"cannot be packed as MessagePack: {problem}", path or None) from problem
     return packed
 

@@ -21,8 +21,6 @@ FAILURES = 5  # in a row
 MOST_PAUSE_S = 300.0
 FULL_S = 0.05  # when to look again at one that has as much as it may
 FORGET_S = 60.0  # after its last failure, or its pause, what was known of a receiver is no longer true
-
-
 State = Literal["well", "failing", "hung", "unknown"]
 
 
@@ -69,8 +67,8 @@ class Breakers:
         return True
 
     def done(self, receiver: str, how: State, why: str = "") -> None:
-        """A delivery has ended, and showed how the receiver is; the log says `why`. `hung`: it did not answer
-        in time; another delivery would cost another job an attempt."""
+        """A delivery has ended, and showed how the receiver is; the log says `why`. `hung`: it did not answer in time;
+        another delivery would cost another job an attempt."""
         state, now = self._known[receiver], time.monotonic()
         state.under_way -= 1
         if how == "well":

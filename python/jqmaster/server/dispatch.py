@@ -32,7 +32,7 @@ BATCH = 100
 LOOK_EVERY_S = 10.0
 LOOK_WITHOUT_S = 1.0  # while workers are left out, of whom no marker tells
 MOST_WITHOUT = 200  # that `assign` takes
-MOST_LAPSED = 1000  # workers of which is known how many attempts have
+MOST_LAPSED = 1000  # workers of which this is remembered
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 _OUTCOME_FIELDS = frozenset(
     ("type", "result", "error", "message", "reason", "should_retry", "retry_in", "group", "move", "resume", "enqueue")

@@ -1,3 +1,4 @@
+local msgpack = require "support.msgpack"
 local space = require "support.space"
 
 describe("finish", function()
@@ -13,6 +14,15 @@ describe("finish", function()
       jq:pass(2)
       assert.are.equal("done", jq:succeed(job))
     end)
+  end)
+
+  it("of a job does not start it again with the token of the pick that gave it", function()
+    jq:enqueue("a")
+    local job = jq:take({ queues = "a", request = "always the same" })
+    local reply = jq:call("finish", { worker = "w", pick = { queues = "a", request = "always the same" } },
+      { id = job.id, token = job.token, type = "success" }, msgpack.NIL)
+    assert.are.equal("done", reply[1])
+    assert.are.equal("done", jq:status(job.id))
   end)
 
   describe("a failure", function()

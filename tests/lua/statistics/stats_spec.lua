@@ -38,6 +38,7 @@ describe("stats", function()
       end
 
       it("knows the shortest and the longest of all minutes", function()
+        local fillers = 0
         for _, seconds in ipairs({ 5, 2, 9, 4 }) do
           jq:enqueue(spec())
           jq:pass(60)
@@ -45,8 +46,9 @@ describe("stats", function()
           jq:pass(seconds)
           jq:succeed(job)
           one(of_hour())
-          fold()
+          fillers = fillers + fold()
         end
+        assert.are.equal(fillers, one({ queue = "other filler", by = "day" }).enqueued)
         local run = one(of_hour()).run
         assert.are.same({ 4, 2000, 9000 }, { run.count, run.min, run.max })
       end)

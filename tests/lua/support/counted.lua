@@ -43,11 +43,14 @@ return function(jq)
     return jq:redis("STRLEN", keys(jq.name).LOG)
   end
 
-  --- Enqueues until a call folds.
+  --- Enqueues until a call folds; returns how many calls it took.
   function M.fold()
+    local calls = 0
     repeat
       jq:enqueue_all("filler", "other filler")
+      calls = calls + 1
     until M.log_size() == 0
+    return calls
   end
 
   return M

@@ -164,12 +164,6 @@ class TestText:
         source = built(script)
         assert "gone" not in source and "long" not in source and "\n  " not in source
 
-    @pytest.mark.parametrize("flags, first", list(luabuild.SHEBANGS.items()))
-    def test_flags_make_the_first_line(self, tmp_path: Path, flags: str, first: str) -> None:
-        scripts = build(write(tmp_path, f"-- @flags {flags}\nreturn 1"))
-        assert scripts["op"].source.splitlines()[0] == first
-        assert scripts["op"].flags == flags
-
     def test_the_same_sources_give_the_same_bytes(self, tmp_path: Path) -> None:
         for name in ("one", "two"):
             (tmp_path / name).mkdir()

@@ -33,8 +33,8 @@ class TestErrors:
     async def test_what_cannot_be_packed_is_invalid(self, engine: Engine, value: object) -> None:
         with pytest.raises(Invalid) as caught:
             await engine.enqueue([({"name": "a"}, NIL), ({"name": "a", "priority": value}, NIL)])
-        assert caught.value.path == "jobs[1]"
-        with pytest.raises(Invalid, match="cannot be packed as MessagePack"):
+        assert caught.value.path == "jobs[1].priority"
+        with pytest.raises(Invalid, match=r"set\.retry_cap: cannot be packed as MessagePack"):
             await engine.config({"retry_cap": value})
 
     @pytest.mark.parametrize(

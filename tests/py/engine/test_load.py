@@ -10,7 +10,7 @@ import pytest
 from redis.asyncio import Redis
 
 from fetching import fetch
-from jqmaster.bundle.build import Bundle, builtin, dump, make_script, read_built, version_of
+from jqmaster.bundle.build import Bundle, builtin, make_script
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import check_server, install, load
 from jqmaster.errors import UnsuitableServer
@@ -106,13 +106,3 @@ class TestServerCheck:
         with caplog.at_level(logging.WARNING):
             await check_server(FakeInfo(redis_version="7.2.4"))  # type: ignore[arg-type]
         assert "noeviction" in caplog.text
-
-
-class TestBuiltFiles:
-    def test_they_read_back(self, tmp_path: Path) -> None:
-        dump(builtin(), tmp_path)
-        built = read_built(tmp_path)
-        assert version_of(built) == version_of(builtin())
-        assert {name: script.source for name, script in built.items()} == {
-            name: script.source for name, script in builtin().items()
-        }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import msgspec
 from msgspec import Raw
@@ -58,9 +58,8 @@ class Translation:
             wait_s = seconds(unpacked(given.pop("timeout")), "timeout", MOST_WAIT_S)
         # Conditions stand by themselves in a query, and so do options in a body.
         request.rename = lambda path: path.removeprefix("where." if self.query else "options.")
-        arguments = calling.packed(self.operation, given, map_with)
-        sent = [part if isinstance(part, bytes) else str(part).encode() for part in arguments]
-        return answer(self.operation.reply(given), await run(master, request, self.operation, sent, wait_s))
+        arguments = cast(list[bytes], calling.packed(self.operation, given, map_with))
+        return answer(self.operation.reply(given), await run(master, request, self.operation, arguments, wait_s))
 
     def _read(self, request: Request) -> dict[str, Any]:
         """The arguments by name: those of the path and the query, and those of the body, each packed; of lists behind
@@ -74,16 +73,17 @@ class Translation:
         for name, header in self._headers.items():
             if name not in body and (shown := request.header(header)) is not None:
                 given[name] = shown
-        given |= request.params
-        for name, value in body.items():
+        for name, value in request.params.items():
+            given[name] = value.encode() if name in self._behind else value
+        for name, packed in body.items():
             if name not in self._body:
                 raise unknown_field(name, self._body)
             if name not in self._behind:
-                given[name] = unpacked(value) if name in ("timezone", "tz") else _PLAIN.get(bytes(value), value)
+                given[name] = unpacked(packed) if name in ("timezone", "tz") else _PLAIN.get(bytes(packed), packed)
             elif kind := self.operation.argument(name).of.of:
-                given[name] = parts(value, name, kind.name, tracing.carried(request.headers))
-            elif bytes(value) != NIL:
-                given[name] = bytes(value)
+                given[name] = parts(packed, name, kind.name, tracing.carried(request.headers))
+            elif bytes(packed) != NIL:
+                given[name] = bytes(packed)
         return given
 
 

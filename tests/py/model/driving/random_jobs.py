@@ -170,6 +170,8 @@ class Generator(ConstraintGenerator, MoreGenerator, PlainGenerator):
         jobs = [[self.new_job(), self.rng.choice(self.arguments)] for _ in range(size)]
         for before, (spec, _) in enumerate(jobs):
             self.add_more(spec, before)
+            if before and self.chance(0.4):
+                jobs[before][0] = dict(jobs[before - 1][0])
         return {"options": options, "jobs": jobs}
 
     def new_job(self):
