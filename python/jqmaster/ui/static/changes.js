@@ -4,7 +4,7 @@ import { all, api } from './api.js';
 import { levelOf, setMark } from './chart.js';
 import { brief, clock, count, duration, moment, now, percent } from './format.js';
 import { Button, Empty, Head, Loaded, none, Table, toQueue } from './parts.js';
-import { html, Link, STEP_MS, useData, useQuery } from './view.js';
+import { html, Link, parted, STEP_MS, useData, useQuery } from './view.js';
 
 const MOST_PAIRS = 1000;
 const FAILING = ['failed', 'lapsed', 'error'];
@@ -102,20 +102,28 @@ function change({ change: times, of, before, after }) {
 
 const COLUMNS = [
   { title: 'Queue', kind: 'wide', cell: (row) => html`<${Link} to=${toQueue(row.queue)}>${row.queue}<//>` },
-  { title: 'Name', cell: (row) => (row.name === row.queue ? none() : row.name) },
+  { title: 'Name', cell: (row) => (row.name === row.queue ? none() : parted(row.name)) },
   { title: 'Change', cell: change },
-  { title: 'Ended a minute', kind: 'number', cell: ({ before, after }) => arrow(before.ended, after.ended, number) },
+  {
+    title: 'Ended a minute',
+    kind: 'number wide',
+    cell: ({ before, after }) => arrow(before.ended, after.ended, number),
+  },
   {
     title: 'Failing a minute',
-    kind: 'number',
+    kind: 'number wide',
     cell: ({ before, after }) => arrow(before.failing, after.failing, number),
   },
   {
     title: 'Failing share',
-    kind: 'number',
+    kind: 'number wide',
     cell: ({ before, after }) => arrow(before.failing_share, after.failing_share, percent),
   },
-  { title: 'Run, p95', kind: 'number', cell: ({ before, after }) => arrow(before.run_p95, after.run_p95, duration) },
+  {
+    title: 'Run, p95',
+    kind: 'number wide',
+    cell: ({ before, after }) => arrow(before.run_p95, after.run_p95, duration),
+  },
 ];
 
 const between = ({ from_ms, to_ms }) => `${moment(from_ms).slice(0, 16)} to ${clock(to_ms)}`;

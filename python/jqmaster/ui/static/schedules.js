@@ -147,10 +147,10 @@ const columns = (reload) => [
     cell: (schedule) =>
       html`<${Link} to=${to(schedule.id)}>${schedule.id}<//>${schedule.paused ? html` <${Badge} word="paused" />` : null}`,
   },
-  { title: 'When', cell: (schedule) => html`<${When} of=${schedule} />` },
+  { title: 'When', kind: 'wide', cell: (schedule) => html`<${When} of=${schedule} />` },
   { title: 'Job', kind: 'wide', hide: 'narrow', cell: (schedule) => html`<${Job} of=${schedule} />` },
   { title: 'Next', cell: (schedule) => html`<${Next} of=${schedule} />` },
-  { title: 'Last job', cell: (schedule) => html`<${Last} of=${schedule} />` },
+  { title: 'Last job', kind: 'wide', cell: (schedule) => html`<${Last} of=${schedule} />` },
   { title: 'Made', kind: 'number', hide: 'narrow', cell: made },
   { title: '', kind: 'actions', cell: (schedule) => html`<${Actions} of=${schedule} reload=${reload} size="small" />` },
 ];

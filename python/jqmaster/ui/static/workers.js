@@ -207,9 +207,9 @@ function About({ of: worker }) {
   ]} /></section>`;
 }
 
-function Gone({ lost = [], lapsed }) {
+function Gone({ lost = [] }) {
   return html`<section class="panel" role="status"><h2>It is gone</h2>
-    <p>It gave no sign of life for too long. ${lost.length ? `${inJobs(lapsed)} lapsed with it or before: ` : 'It held no job that is known.'}
+    <p>It gave no sign of life for too long. ${lost.length ? `It was running ${inJobs(lost.length)}: ` : 'It held no job that is known.'}
       ${linked(lost, (id) => path`/job/${id}`)}</p></section>`;
 }
 
