@@ -71,7 +71,7 @@ function optionsOf(given, size) {
       const from = Math.min(x, bbox.left + bbox.width - width);
       if (from + width > taken) continue;
       taken = from;
-      ctx.fillStyle = token('panel');
+      ctx.fillStyle = faded(token('panel'), 0.7);
       ctx.fillRect(from + 2 * devicePixelRatio, bbox.top + devicePixelRatio, width, 14 * devicePixelRatio);
       ctx.fillStyle = token('text');
       ctx.fillText(text, from + 4 * devicePixelRatio, bbox.top + 11 * devicePixelRatio);

@@ -4,7 +4,7 @@ import { count, cut } from './format.js';
 import { open } from './forms.js';
 import { Badge } from './parts.js';
 import { inWords, queryOf, whereOfLine } from './query.js';
-import { html, navigate, useEffect, useRef, useState } from './view.js';
+import { html, mayOpen, navigate, useEffect, useRef, useState } from './view.js';
 
 const SHOWN = 5;
 const LONGEST = 80; // of a name that is looked for
@@ -33,7 +33,7 @@ const BUTTONS = { theme: 'Change the theme', help: 'Keyboard help' };
 /** The jobs that a line describes, as `where` of the API; null where it is none, or an id. */
 function whereOf(text) {
   try {
-    return text && !ID.test(text) ? whereOfLine(text, Date.now()) : null;
+    return text && mayOpen('/jobs') && !ID.test(text) ? whereOfLine(text, Date.now()) : null;
   } catch {
     return null;
   }
@@ -76,7 +76,7 @@ function Palette({ close, pages }) {
   const [at, setAt] = useState(0);
   const list = useRef(null);
   useEffect(() => {
-    if (!text) return undefined;
+    if (!text || !mayOpen('/jobs')) return undefined;
     const life = new AbortController();
     const timer = setTimeout(() => {
       search(text, life.signal).then(
@@ -99,7 +99,7 @@ function Palette({ close, pages }) {
       ? Object.keys(KINDS).some((kind) => hits[kind].length)
         ? ''
         : 'Nothing is called so.'
-      : text && 'Searching…';
+      : text && (mayOpen('/jobs') ? 'Searching…' : 'This key finds jobs by their ids.');
   const choose = (item) => {
     close();
     item?.go();

@@ -109,7 +109,7 @@ function Runs({ of, jobsById }) {
   return html`${of.running.slice(0, SHOWN).map(([id, startedMs]) => {
     const job = jobsById.get(id);
     return html`<div key=${id}>
-      <${Link} to=${path`/job/${id}`}>${job?.name ? cut(job.name, 40) : html`<code>${id}</code>`}<//>
+      <${Link} to=${path`/job/${id}`} class=${job?.name.length < 24 ? 'nowrap' : ''}>${job?.name ? cut(job.name, 40) : html`<code>${id}</code>`}<//>
       <span class="muted nowrap"> for <${Age} ms=${startedMs} /></span></div>`;
   })}${more > 0 ? html`<${Link} to=${path`/worker/${of.id}`}>${count(more)} more<//>` : null}`;
 }
