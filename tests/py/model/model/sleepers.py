@@ -26,8 +26,8 @@ class Sleepers(Part):
     def __init__(self, model):
         super().__init__(model)
         self.channels = {}
-        # Channels where a marker was left lying, as they were: the engine forgets them when it next marks one, and counts
-        # on who is late until then.
+        # Channels where a marker was left lying, as they were: the engine forgets them when it next marks one, and
+        # counts on who is late until then.
         self.left = {}
         self.opened_by_time = set()  # ids of jobs whose keys the clock opened since the last sweep
         self.opened_keys = set()  # those keys
