@@ -39,7 +39,7 @@ class Sleepers(Part):
 
     def goes_to_sleep(self, who, wait, queues, next_ms, without=()):
         late = self.left.pop(wait["on"], None)
-        up_ms = late.up_ms if late else {}
+        up_ms = {other: up for other, up in late.up_ms.items() if self.is_late(up)} if late else {}
         channel = self.channels.setdefault(wait["on"], Channel(queues, frozenset(without), up_ms))
         channel.up_ms[who] = self.now + (wait["ms"] if next_ms == -1 else min(wait["ms"], next_ms))
 
