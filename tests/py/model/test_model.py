@@ -66,7 +66,7 @@ class TestMoreThanAHundredDueAtOnce:
         assert came == MANY and calls > 2
 
     def test_jobs_of_a_dead_worker(self, driver, queues):
-        driver.run(["register", {"name": "w", "queues": "*"}, "dead"])
+        driver.run(["register", {"name": "w", "queues": "*", "url": "http://w/"}, "dead"])
         enqueue(driver, MANY, retry_base=0, timeout=1000)
         pick(driver, worker="worker:dead")
         advance(driver, 31)

@@ -272,10 +272,13 @@ class Driver(Labels, Checks):
         most = fields.get("limit", 100) if script == "assign" else fields.get("count", 1)
         for _ in range(1000):
             reply = self.compare(script, self.resolve(fields), None)
-            if isinstance(reply, ErrorReply):  # he will come again, under another name
-                self.redis.send("ZADD", f"{self.namespace}:wake:{on}", self.model.now, "1")
-                return
             wait = fields.get("wait") if script == "pick" else None
+            is_quiet = wait and self.model.workers.is_quiet(self.resolve(fields["worker"]))
+            # He will come again, under another name; or wakes another on his own channel alone.
+            if isinstance(reply, ErrorReply) or (is_quiet and wait["on"] != on):
+                self.redis.send("ZADD", f"{self.namespace}:wake:{on}", self.model.now, "1")
+            if isinstance(reply, ErrorReply) or is_quiet:
+                return
             is_asleep = wait and self.is_asleep(self.resolve(fields["worker"]), wait["on"])
             # What a repeated request answers says nothing of who sleeps.
             if reply[0] != (1 if wait else 0) or len(reply) > most or (is_asleep and "request" not in fields):
