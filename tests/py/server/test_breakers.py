@@ -176,10 +176,6 @@ async def test_a_trial_is_one_job_and_what_was_under_way_before_decides_nothing(
     assert of.take("w")
     of.done("w", "well")
     assert not of.without() and of._known == {}
-
-
-async def test_one_that_does_not_answer_in_time_is_left_alone_at_once(clock: list[float]) -> None:
-    of = Breakers(100, Meters())
     of.take("w")
     of.done("w", "hung")
     assert of.without() == {"w": 1}

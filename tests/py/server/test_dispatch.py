@@ -145,19 +145,6 @@ async def test_a_busy_worker_gets_nothing_until_it_said(engine: Engine, dispatch
     assert times[1] - times[0] > 0.9
 
 
-async def test_jobs_on_their_way_to_a_worker_that_is_not_there_any_more_lose_no_retry(
-    engine: Engine, dispatch: Dispatch
-) -> None:
-    async with worker(engine, ACCEPTED) as gone:
-        pass
-    jobs = [await enqueue(engine, max_retry=0) for _ in range(5)]  # they find nobody there
-    await eventually(lambda: came_to(dispatch, *REFUSED))
-    assert (await engine.workers([gone.id])).documents[0]["lapsed"] == 0
-    async with worker(engine, ACCEPTED) as stub:
-        delivered = {one["id"]: one["retry_count"] for one in await stub.delivered(5)}
-    assert delivered == dict.fromkeys(jobs, 0)
-
-
 async def test_a_worker_to_which_there_is_no_way_keeps_its_jobs(
     engine: Engine, dispatch: Dispatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:

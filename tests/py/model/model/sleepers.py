@@ -26,7 +26,9 @@ class Sleepers(Part):
     def __init__(self, model):
         super().__init__(model)
         self.channels = {}
-        self.left = set()  # channels where a marker was left lying: the engine forgets them when it next marks one
+        # Channels where a marker was left lying, as they were: the engine forgets them when it next marks one, and
+        # counts on who is late until then.
+        self.left = {}
         self.opened_by_time = set()  # ids of jobs whose keys the clock opened since the last sweep
         self.opened_keys = set()  # those keys
 
@@ -36,7 +38,9 @@ class Sleepers(Part):
             channel.somebody_left = True
 
     def goes_to_sleep(self, who, wait, queues, next_ms, without=()):
-        channel = self.channels.setdefault(wait["on"], Channel(queues, frozenset(without), {}))
+        late = self.left.pop(wait["on"], None)
+        up_ms = {other: up for other, up in late.up_ms.items() if self.is_late(up)} if late else {}
+        channel = self.channels.setdefault(wait["on"], Channel(queues, frozenset(without), up_ms))
         channel.up_ms[who] = self.now + (wait["ms"] if next_ms == -1 else min(wait["ms"], next_ms))
 
     def is_ready_for(self, channel):
@@ -85,8 +89,7 @@ class Sleepers(Part):
         for name in list(self.channels):
             since_ms = marked_ms(name)
             if since_ms is not None and self.now - since_ms > SLACK_MS:
-                del self.channels[name]
-                self.left.add(name)
+                self.left[name] = self.channels.pop(name)
 
     def check_sleepers(self, marked_ms):
         """After every operation but moves of the clock. marked_ms: channel -> when its marker was set, or None."""
