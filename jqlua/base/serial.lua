@@ -68,4 +68,15 @@ function M.read()
   return string.match(redis.call("GET", keys.SEQ) or "", "^(%x*)(.*)$")
 end
 
+--- Takes what stands behind the last id away.
+---@return string rest
+function M.cut()
+  local id, rest = M.read()
+  if rest ~= "" then
+    redis.call("SET", keys.SEQ, id)
+    known[1], known[4] = "", "" -- this call may issue more
+  end
+  return rest
+end
+
 return M

@@ -178,13 +178,9 @@ end
 --- Takes all that is recorded out of Redis.
 ---@return string log
 function M.take()
-  local id, arrivals = serial.read()
-  if arrivals ~= "" then
-    redis.call("SET", keys.SEQ, id)
-  end
-  local log = redis.call("GET", keys.LOG) or ""
+  local log = (redis.call("GET", keys.LOG) or "") .. serial.cut()
   redis.call("DEL", keys.LOG)
-  return log .. arrivals
+  return log
 end
 
 return M

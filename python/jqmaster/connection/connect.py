@@ -54,7 +54,7 @@ def _tls(options: Mapping[str, Any]) -> ssl.SSLContext:
     given = {name: value for name, value in options.items() if name in _TLS}
     try:
         context: ssl.SSLContext = SSLConnection(**given).ssl_context.get()
-    except (OSError, RedisError) as problem:
+    except (TypeError, OSError, RedisError) as problem:
         files = [str(given[name]) for name in _FILES if given.get(name)]
         raise ValueError(
             f"the Redis URL has an option that cannot be used: {': '.join([*files, str(problem)])}"

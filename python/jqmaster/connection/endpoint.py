@@ -134,7 +134,7 @@ class Endpoint:
                 if self._failure is not None and time.monotonic() < self._looked_up + LOOK_UP_AGAIN_S:
                     raise self._failure  # somebody looked just now
                 try:
-                    self._address = await self.topology.find()
+                    self._address, self._failure = await self.topology.find(), None
                 except RedisError as problem:
                     self._failure = problem
                     raise

@@ -1,7 +1,7 @@
 """Finding the server of a namespace: the primary that Sentinels name, or the one that has its slot.
 
 redis-py's own clients find one as well, but ask one node after the other, and believe the first that answers.
-Here all are asked at once: a dead node costs no time, one that was cut off from the others is outvoted.
+Here all are asked at once: dead nodes cost `ANSWER_S` together, one that was cut off from the others is outvoted.
 """
 
 from __future__ import annotations

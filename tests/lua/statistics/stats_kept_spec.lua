@@ -1,6 +1,7 @@
 -- For how long statistics are kept, and what is removed when.
 local counted_in = require "support.counted"
 local keys = require "support.keys"
+local msgpack = require "support.msgpack"
 local space = require "support.space"
 
 local DAY_MS = 86400000
@@ -78,5 +79,20 @@ describe("stats", function()
       assert.is_true(document.run.min >= 0 and document.wait.min >= 0)
     end
     assert.are.same({ enqueued = 3, done = 2 }, sums)
+  end)
+  it("counts each job once where a call makes more of them after it folded the log", function()
+    jq:call("schedule", { id = "s", every = 10, job = { name = "s" } }, msgpack.NIL)
+    jq:enqueue("a")
+    local job, log = jq:take("a"), keys(jq.name).LOG
+    jq:succeed(job)
+    jq:enqueue("a")
+    job = jq:take("a")
+    jq:redis("SET", log, string.rep(jq:redis("GET", log), 1000))
+    jq:pass(10)
+    jq:call("finish", { worker = "worker", pick = { queues = "s" } },
+      { id = job.id, token = job.token, type = "success", enqueue = 1 }, msgpack.NIL, { name = "b" }, msgpack.NIL)
+    assert.is_true(stats.log_size() < 1000)
+    stats.counted({ enqueued = 1 }, { queue = "b" })
+    stats.counted({ enqueued = 2, done = 1001 }, { queue = "a" })
   end)
 end)

@@ -111,7 +111,7 @@ async def test_json_all_the_way(api: Api) -> None:
     job_id = answer.value["job_id"]
     assert (await api.get(f"/job/{job_id}", accept=JSON)).value["argument"] == body["argument"]
     assert (await api.get(f"/job/{job_id}")).value["argument"] == {"b": b"\x00\xff", "n": 1.0}
-    picked = await api.post("/pick", {"queues": "*"}, content_type=JSON, worker_id="w")
+    picked = await api.post("/pick", {"queues": "*", "timeout": None}, content_type=JSON, worker_id="w")
     [job] = picked.value["jobs"]
     assert job["argument"] == body["argument"]
     outcome = {"id": job["id"], "token": job["token"], "type": "success", "result": {"$msgpack": "y3/4AAAAAAAA"}}

@@ -53,9 +53,7 @@ class Translation:
     async def __call__(self, master: Master, request: Request) -> Reply:
         """Answer a request."""
         given = self._read(request)
-        wait_s = 0.0
-        if self._may_wait and "timeout" in given:
-            wait_s = seconds(unpacked(given.pop("timeout")), "timeout", MOST_WAIT_S)
+        wait_s = seconds(unpacked(given.pop("timeout", None)) or 0, "timeout", MOST_WAIT_S) if self._may_wait else 0.0
         # Conditions stand by themselves in a query, and so do options in a body.
         request.rename = lambda path: path.removeprefix("where." if self.query else "options.")
         arguments = cast(list[bytes], calling.packed(self.operation, given, map_with))
