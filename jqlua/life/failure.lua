@@ -79,7 +79,7 @@ function M.fail(job, how, outcome)
   local now, extra = meta.state[meta.NOW_MS], extras.read(job)
   local reason, message = outcome.reason or "other", outcome.message or ""
   if reason == "timeout" and workers.is_id(job[jobs.WORKER]) then
-    workers.lapsed(job[jobs.WORKER])
+    workers.lapsed(job[jobs.WORKER], how == jobs.LAPSED and job[jobs.ID])
   end
   job[jobs.HOW] = how
   job[jobs.ENDED_MS] = now

@@ -54,6 +54,7 @@ local function of_pattern(pattern, without, looks)
   if pattern ~= "*" and not patterns.build(pattern) then
     return nil, true
   end
+  places.is_behind() -- before the index is read, to which such lanes may bring queues back
   local best, kept = nil, 0 -- kept: entries in front that stay
   while budget.is_left() do
     local entries = call("ZRANGE", keys.HEADS .. pattern, kept, kept + 1, "WITHSCORES")

@@ -141,14 +141,15 @@ local function best_lane(queue, is_settled)
 end
 
 --- Whether keys that opened have not sent their lanes yet, after some more of them did.
-local function is_behind()
+---@return boolean
+function M.is_behind()
   local state = meta.state
   return state[meta.NEXT_DUE] <= state[meta.NOW_MS] and (not rollout.finish() or select(2, parking.sweep(STEPS)))
 end
 
 --- The best place of a queue with lanes, or with jobs that may have to be placed again: then of as few as possible.
 local function with_lanes(queue)
-  if not budget.is_left() or is_behind() then
+  if not budget.is_left() or M.is_behind() then
     return nil, true
   end
   local is_settled = placement.is_settled(queue)

@@ -174,14 +174,6 @@ local function of_queue(field, sweep)
   end
 end
 
-local function lost_by(id, record)
-  local ids = {}
-  for i, pair in ipairs(workers.running(id, record.u)) do
-    ids[i] = pair[1]
-  end
-  return ids
-end
-
 local function sweep_workers(_, limit)
   local ttl_ms = settings.at(settings.WORKER_TTL) * 1000
   local first_ms = rank.first_score(keys.ALIVE)
@@ -194,7 +186,12 @@ local function sweep_workers(_, limit)
   for _, id in ipairs(due_ids(keys.ALIVE, limit, meta.state[meta.NOW_MS] - ttl_ms)) do
     local record = workers.edit(id)
     if record then
-      record.x = workers.is_resting(id) and record.x or lost_by(id, record)
+      if not workers.is_resting(id) then
+        record.x = not record.u and record.x or nil
+        for _, job in ipairs(workers.running(id, record.u)) do
+          workers.lose(record, job[1])
+        end
+      end
       -- It gets no more jobs, even if moving its jobs takes more than this call.
       workers.rest(id, record, "unreachable", meta.state[meta.NOW_MS] + ttl_ms)
     end

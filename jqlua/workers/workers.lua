@@ -201,15 +201,6 @@ function M.ask(id, record, request)
   call("SPUBLISH", keys.WORKER_CHANNEL .. id, request)
 end
 
---- Counts an attempt that timed out.
-function M.lapsed(id)
-  local record = M.edit(id)
-  if record then
-    record.l = (record.l or 0) + 1
-    M.save(id, record)
-  end
-end
-
 --- Gives this worker no jobs until then.
 ---@param why string busy or unreachable
 function M.rest(id, record, why, until_ms)
@@ -328,6 +319,33 @@ function M.announce(record, running)
   list(record.n, record)
   call("DEL", keys.NAMED .. record.n)
   M.name_jobs(record.n, running or {})
+end
+
+--- Notes that a worker lost a job.
+---@param record table a copy; the caller saves it
+function M.lose(record, job_id)
+  record.x = record.x or {}
+  for _, lost in ipairs(record.x) do
+    if lost == job_id then
+      return
+    end
+  end
+  record.x[#record.x < MOST_RUNNING and #record.x + 1 or MOST_RUNNING] = job_id
+end
+
+--- Counts an attempt that timed out, also of a worker that died before: one that picks has lost the job.
+---@param job_id string|false false if the worker said so
+function M.lapsed(id, job_id)
+  local record = M.edit(id)
+  local dead = not record and load_listed(id)
+  record = record or dead and dead.d and dead
+  if record then
+    record.l = (record.l or 0) + 1
+    if job_id and not record.u then
+      M.lose(record, job_id)
+    end
+    (dead and list or M.save)(id, record)
+  end
 end
 
 --- Records a registered worker that died.
