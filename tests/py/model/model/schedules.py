@@ -164,6 +164,8 @@ class Schedules(Part):
         timing = Schedule(id, given, job, argument)
         if timing.cron and timing.cron.after(self.now) is None:
             raise Refused("INVALID", "cron")
+        if not timing.cron and not timing.every_ms:
+            raise Refused("INVALID", "every")
         new, old = timing, self.defined.get(id)
         if old and new.declared and old.declared == new.declared:
             self.check_schedule(dict(reply), id)
