@@ -68,9 +68,9 @@ def calls_of(calls: Any) -> list[Call[Any]]:
     return listed
 
 
-def _reference(dependency: Any, siblings: Mapping[Any, str | int]) -> str | int:
+def _reference(dependency: Any, siblings: Mapping[Any, str | int]) -> Any:
     if not isinstance(dependency, Call):
-        return dependency if isinstance(dependency, str | int) else str(dependency.id)
+        return dependency.id if isinstance(dependency, Handle) else dependency
     if dependency not in siblings:
         raise ValueError(f"{dependency!r} is not enqueued; depends takes calls of the same enqueue_many or FollowUp")
     return siblings[dependency]

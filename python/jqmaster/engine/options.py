@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeVar
 
@@ -52,7 +52,7 @@ def check(options: JobOptions, of: str = "") -> JobOptions:
 
 def several(value: Any, name: str) -> list[Any]:
     """A list. Raises TypeError for one alone: text is a list of letters, too."""
-    if isinstance(value, str | bytes | Reference | Mapping) or not isinstance(value, Iterable):
+    if isinstance(value, str | bytes | Reference | Mapping) or not isinstance(value, Collection):
         raise TypeError(f"{name}: expected a list, such as [{value!r}], got {value!r}")
     return list(value)
 

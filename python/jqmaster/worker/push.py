@@ -64,11 +64,11 @@ class PushHost:
             del self._seen[next(iter(self._seen))]
         if job.held in self._seen:
             return web.Response(status=202)
+        self._seen[job.held] = now()
         if not self._worker.attempts.takes or self._worker.attempts.free <= 0:
             busy = _error(503, "BUSY", "no room for another job")
             busy.headers["retry-after"] = "1"
             return busy
-        self._seen[job.held] = now()
         # It may have waited for this process, which stood still. Clocks that differ cost a heartbeat.
         self._worker.start(job, now() - max(0, time.time() - int(request.headers["webhook-timestamp"])))
         return web.Response(status=202)

@@ -76,6 +76,7 @@ WRONG: list[tuple[str, Any, type[Exception], str]] = [
     ("delay", "5", TypeError, "expected seconds"), ("delay", True, TypeError, "expected seconds"),
     ("run_at", datetime.datetime(2030, 1, 1), ValueError, "has no time zone"),
     ("tags", "urgent", TypeError, r"expected a list, such as \['urgent'\], got 'urgent'"),
+    ("depends", iter(()), TypeError, "expected a list"),
     ("prio", 5, TypeError, "no such option: prio, did you mean priority"),
 ]  # fmt: skip
 

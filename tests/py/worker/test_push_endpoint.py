@@ -39,9 +39,9 @@ class Pushed:
             return response.status
 
 
-def job() -> bytes:
+def job(argument: str = "ran") -> bytes:
     told = {"id": f"{next(numbers):014x}", "token": "1-", "name": "note", "queue": "note", "priority": 0, "attempt": 1}
-    packed: bytes = msgpack.packb({**told, "retry_count": 0, "timeout": 30, "argument": "ran"})
+    packed: bytes = msgpack.packb({**told, "retry_count": 0, "timeout": 30, "argument": argument})
     return packed
 
 
@@ -85,6 +85,27 @@ async def test_what_a_master_signed_is_run_once(pushed: Pushed, monkeypatch: pyt
     await eventually(lambda: pushed.ran)
     await asyncio.sleep(0.1)
     assert pushed.ran == ["ran"]
+
+
+async def test_what_was_refused_is_not_run_when_it_comes_again(pushed: Pushed, engine: Engine) -> None:
+    def push(argument: str) -> tuple[dict[str, str], bytes]:
+        return {**MSGPACK, **signed(body := job(argument))}, body
+
+    async def is_busy() -> bool:
+        return await pushed.post(*push("ran")) == 503
+
+    async def is_free() -> bool:
+        return not await is_busy()
+
+    [document] = await registered(engine)
+    refused = push("refused")
+    for request, comes, answer in (("quiet", is_busy, 503), ("resume", is_free, 202)):
+        await engine.call("worker", document["id"], request)
+        await eventually(comes)
+        assert await pushed.post(*refused) == answer
+    assert await pushed.post(*push("last")) == 202
+    await eventually(lambda: "last" in pushed.ran)
+    assert "refused" not in pushed.ran
 
 
 async def test_another_address_is_registered_than_it_listens_at(engine: Engine, redis_url: str) -> None:
