@@ -19,7 +19,9 @@ from jqmaster.engine.secret import shown
 from jqmaster.errors import CLASSES, Internal, Invalid, NotFound, Unavailable, Vanished, Version
 
 TIMEOUT_S = 30.0
-POLL_MARGIN_S = 10.0
+POLL_MARGIN_S = 5.0
+SILENT_S = 10.0  # a server that says nothing for longer hangs: it would say by then that Redis does
+SLOWEST = 1 << 20  # bytes a second that come through to it
 _TAKEN = {"unregister": 0}  # what to say when a request was sent again, and the first one has taken it away
 _HEADERS = {"content-type": MSGPACK, "accept": MSGPACK}
 
@@ -96,6 +98,7 @@ class HttpEngine(Operations):
         """One request. `repeats`: it does no harm to send it again when the answer was lost. Raises Unavailable."""
         tries, is_repeat = max(2, len(self._urls)), False
         until = time.monotonic() + (timeout_s or self._timeout_s)
+        silent_s = timeout_s or SILENT_S + len(body) / SLOWEST
         tried: dict[str, str] = {}
         while True:
             url, left_s = self._urls[0], max(0.001, until - time.monotonic())
@@ -104,7 +107,9 @@ class HttpEngine(Operations):
             if self._is_closed:
                 raise Unavailable("the connections to the server were closed")
             try:
-                response = await self._connections.request(method, url, path, body, most_s=left_s, connect_s=connect_s)
+                response = await self._connections.request(
+                    method, url, path, body, most_s=left_s, connect_s=connect_s, silent_s=silent_s
+                )
             except OSError as error:
                 tried[without_password(url)] = str(error) or type(error).__name__
                 self._leave(url)

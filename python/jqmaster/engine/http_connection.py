@@ -45,16 +45,17 @@ class HttpConnections:
         self._is_closed = False
 
     async def request(
-        self, method: str, url: str, path: str, body: bytes, *, most_s: float, connect_s: float
+        self, method: str, url: str, path: str, body: bytes, *, most_s: float, connect_s: float, silent_s: float
     ) -> HttpResponse:
-        """`most_s`: how long it may take in all; `connect_s`: connecting for it."""
+        """`most_s`: how long it may take in all; `connect_s`: connecting for it; `silent_s`: until the server says
+        something, or more."""
         async with plainly.within(most_s):
             place = _split(url)
             host = place.netloc.rpartition("@")[2]
             head = f"{method} {place.path}{path} HTTP/1.1\r\nhost: {host}\r\ncontent-length: {len(body)}\r\n"
             connection = await self._connected(place, connect_s)
             try:
-                response = await connection.ask(f"{head}{self._headers}\r\n".encode("latin-1") + body)
+                response = await connection.ask(f"{head}{self._headers}\r\n".encode("latin-1") + body, silent_s)
             finally:
                 if connection.is_kept and len(self._idle) < MOST_IDLE:
                     connection.used_at = time.monotonic()
@@ -98,9 +99,9 @@ class MasterConnection:
         self.used_at = 0.0
         self._received = b""
 
-    async def ask(self, request: bytes) -> HttpResponse:
+    async def ask(self, request: bytes, silent_s: float) -> HttpResponse:
         """Send a request, and read the answer."""
-        self.is_kept = False
+        self.is_kept, self._silent_s = False, silent_s
         await self.stream.send(request)
         status = 100
         while status < 200:
@@ -142,9 +143,9 @@ class MasterConnection:
         return whole[:count]
 
     async def _more(self) -> bytes:
-        if piece := await self.stream.receive():
+        if piece := await self.stream.receive(self._silent_s):
             return piece
-        raise OSError("the connection was closed")
+        raise OSError("the connection was closed" if piece == b"" else f"silent for {self._silent_s:g} s")
 
 
 def _number(text: str | bytes, base: int) -> int:

@@ -204,6 +204,17 @@ async def test_a_worker_outlives_a_master_that_fails(server: Server, own: Engine
         await source.stop()
 
 
+async def test_a_server_that_hangs_is_left_for_the_next(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jqmaster.engine.http.SILENT_S", 0.3)
+    async with Proxy(int(server.url.rpartition(":")[2])) as proxy:
+        engine = HttpEngine([proxy.url.replace("redis:", "http:"), server.url])
+        assert (await engine.call("queues")).documents == []
+        proxy.silence()  # as of a process that is stopped: connections are kept, and accepted
+        for _ in range(2):
+            assert (await asyncio.wait_for(engine.call("queues"), 5)).documents == []
+        await engine.close()
+
+
 @pytest.mark.parametrize("kind", ["plain", "async"])
 def test_a_connection_that_was_closed_meanwhile_is_not_used_again(kind: str) -> None:
     """A server closes what is idle, and the loop may have had no turn since."""
