@@ -24,7 +24,7 @@ FLOORS: dict[str, dict[str, int]] = {
     "the server": {"server": 3590},
     "the engine's hand": {
         "cluster": 900,
-        "engine": 2530,
+        "engine": 2540,
         "connection": 1280,
         "bundle": 530,
         "manifest": 740,
