@@ -117,7 +117,7 @@ class HttpEngine(Operations):
                 is_late = was_sent and isinstance(error, TimeoutError)
                 is_repeat = is_repeat or was_sent
                 if not tries or is_late or (was_sent and method == "POST" and not repeats):
-                    hint = "" if was_sent else "; is a master running (jqmaster serve)?"
+                    hint = "" if was_sent else "; is a server running (jqmaster serve)?"
                     raise _away(tried, error, hint) from error
             else:
                 if response.status >= 500:

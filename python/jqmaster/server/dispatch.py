@@ -102,7 +102,7 @@ class Dispatch(Sender):
             case 400:
                 return failure("the worker refused the job as bad (400)", should_retry=False)
             case 401:
-                why = "the worker refuses the master's signature (401)"
+                why = "the worker refuses the server's signature (401)"
                 return Answer("unreachable", why, receiver="failing")
             case 404:
                 return Answer("unknown")

@@ -280,7 +280,7 @@ async def _run(options: ServeOptions) -> int:
         logs.say(log, str(error), is_error=True)
         return error.code
     own = " (own)" if options.redis_url is None else ""
-    logs.say(log, f"JQ master {__version__} listens on {server.url}")
+    logs.say(log, f"JQ server {__version__} listens on {server.url}")
     logs.say(log, f"Redis {without_password(server.redis_url)}{own}, namespace {options.namespace}")
     told = asyncio.create_task(stopping.wait())
     await asyncio.wait((told, server.http), return_when=asyncio.FIRST_COMPLETED)

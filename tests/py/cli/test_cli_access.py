@@ -64,7 +64,7 @@ class TestTheKeyOfTheCommandLine:
     def test_is_asked_for(self, keyed: Live, key: str, call: Callable[..., Said]) -> None:
         said = call("queues", "--url", keyed.url)
         assert said.code == 1
-        assert "this master asks for a key" in said.err and "JQ_KEY" in said.err and "--key-file" in said.err
+        assert "this server asks for a key" in said.err and "JQ_KEY" in said.err and "--key-file" in said.err
 
     def test_comes_from_the_environment_or_a_file(
         self, keyed: Live, key: str, call: Callable[..., Said], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -170,7 +170,7 @@ def test_what_is_asked_after_closing_opens_anew(jq: JQ) -> None:
 
 def test_a_master_that_is_not_there() -> None:
     jq = JQ("http://127.0.0.1:9")
-    with pytest.raises(Unavailable, match="is a master running"):
+    with pytest.raises(Unavailable, match="is a server running"):
         jq.enqueue("add")
     with pytest.raises(ValueError, match="begins with redis://"):
         JQ("amqp://x").enqueue("add")

@@ -53,8 +53,8 @@ def of_pages() -> list[str]:
     [watching] = re.findall(r"^## Watching\n(.*?)(?=^## |\Z)", GUIDE.read_text(), re.M | re.S)
     found = re.findall(r"\bjq_\w*[a-z]\b", watching + (ROOT / "docs" / "deploy.md").read_text())
     assert found
-    rows = re.findall(r"^\| (`.*?) \| (?:namespace|this master|Redis) \|", GUIDE.read_text(), re.M)
-    assert len(rows) > 8
+    rows = re.findall(r"^\| (`.*?) \| (?:namespace|this server|Redis) \|", GUIDE.read_text(), re.M)
+    assert len(rows) > 14
     for row in rows:
         first = ""
         for name in re.findall(r"`(\w+)", row):

@@ -74,7 +74,7 @@ def identify(master: Master, request: Request) -> Identity:
 def known(who: Identity | None) -> Identity:
     """Raises 401 for nobody."""
     if who is None:
-        why = "this master asks for a key: Authorization: Bearer jq_… There is none, or it is not good any more"
+        why = "this server asks for a key: Authorization: Bearer jq_… There is none, or it is not good any more"
         raise HttpError("UNAUTHORIZED", why, more=((b"www-authenticate", b'Bearer realm="jq"'),))
     return who
 
@@ -149,7 +149,7 @@ def check_origin(headers: Headers, hosts: frozenset[str] | None, *, reads: bool)
     a page of another site makes a browser send, unless it changes nothing."""
     host = headers.get(b"host", b"")
     if hosts is not None and not _is_own(host, hosts):
-        why = f"this master does not answer to {host.decode('latin-1')!a}: start it with --allowed-hosts for that"
+        why = f"this server does not answer to {host.decode('latin-1')!a}: start it with --allowed-hosts for that"
         raise HttpError("FORBIDDEN", why)
     if not reads and is_foreign(headers):
         raise HttpError("FORBIDDEN", "cross-origin request refused")

@@ -208,7 +208,7 @@ async def metrics(master: Master, request: Request) -> Reply:
         log.warning("cannot look at the namespace: %s", error or "it takes too long")
         figures = Figures()
         figures.add("up", 0)
-    build = InfoMetricFamily("jq_build", "The version of this master.", {"version": __version__})
+    build = InfoMetricFamily("jq_build", "The version of this server.", {"version": __version__})
     parts = (master.meters.registry, PROCESS_COLLECTOR, PLATFORM_COLLECTOR)
     counted = (family for part in parts for family in part.collect())
     families: list[Metric] = [build, *figures.families.values(), *counted]
