@@ -28,15 +28,15 @@ _APART = 8
 _PARTS = msgspec.msgpack.Decoder(list[Raw] | dict[str, Raw])
 
 
-def to_msgpack(body: bytes) -> bytes:
-    """The MessagePack form of a JSON body; of a key that is there twice the last. Raises 400 saying what is wrong."""
+def to_msgpack(text: bytes, field: str | None = None) -> bytes:
+    """The MessagePack form of JSON; of a key that is there twice the last. Raises 400 saying what is wrong."""
     try:
-        value = json.loads(body.decode(), object_hook=_special, parse_constant=_refuse)
+        value = json.loads(text.decode(), object_hook=_special, parse_constant=_refuse)
         packed = msgspec.msgpack.encode(value)
     except RecursionError:
-        raise invalid(None, "the JSON body is nested too deeply") from None
+        raise invalid(field, "nested too deeply") from None
     except (ValueError, TypeError, OverflowError) as error:
-        raise invalid(None, f"the body is not JSON: {error}") from None
+        raise invalid(field, f"not JSON: {error}") from None
     check(packed)
     return packed
 

@@ -31,6 +31,7 @@ OWN: list[tuple[str, Any, str]] = [
     ("GET /jobs?brief=maybe", None, "brief"),
     ("GET /jobs?from_ms=", None, "from_ms"),
     ("GET /jobs?worker=", None, "worker"),
+    ("GET /jobs?match={", None, "match"),
 ]
 
 

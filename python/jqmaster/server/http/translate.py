@@ -92,7 +92,7 @@ def value_of(argument: Argument, text: str | list[str]) -> Any:
     if not isinstance(text, str):
         raise invalid(argument.name, "given twice")
     if argument.type == "Matcher":
-        return Raw(to_msgpack(text.encode()))
+        return Raw(to_msgpack(text.encode(), argument.name))
     try:
         value: Any = msgspec.convert(text, _QUERIED.get(argument.type, str), strict=False)
     except msgspec.ValidationError:
