@@ -80,7 +80,7 @@ def typed_dict(name: str, meaning: str, members: Iterable[tuple[Argument, str]])
     text = f'\n\nclass {name}(TypedDict, total=False):\n    """{meaning}"""\n\n'
     for one, told in members:
         kind = GIVEN.get(one.name) or annotation(one.of).replace("'", '"').replace("Spec", "Mapping[str, Any]")
-        text += _member(one.name, f"{kind} | None", re.sub(r"\[(.*?)\]\(.*?\)", r"docs/\1", told))
+        text += _member(one.name, f"{kind} | None", re.sub(r"\[.*?\]\((.*?)\)", r"docs/\1", told))
     return text
 
 

@@ -50,7 +50,7 @@ class JobOptions(TypedDict, total=False):
     unique_within: float | timedelta | None
     """The key is kept for so long from enqueueing, and no longer, whatever becomes of the job."""
     if_exists: Literal["keep", "replace", "latest"] | None
-    """What becomes of it when a job has the key; default: keep. See docs/unique keys."""
+    """What becomes of it when a job has the key; default: keep. See docs/unique.md."""
     depends: Sequence[str | Reference] | None
     """Runs when all of these are done. Ids, handles, or calls further ahead in the same `enqueue_many`."""
     if_failed: Literal["wait", "fail", "run", "only"] | None
@@ -67,7 +67,7 @@ class JobOptions(TypedDict, total=False):
     """Go with it to its worker: what is about the call and not its argument, such as `traceparent`.
     `current_job.get().headers` there."""
     notify: str | None
-    """Where a server tells of its end. See docs/webhooks."""
+    """Where a server tells of its end. See docs/webhooks.md."""
 
 
 class Changes(TypedDict, total=False):
