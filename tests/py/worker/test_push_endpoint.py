@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import time
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
 import aiohttp
@@ -88,22 +89,16 @@ async def test_what_a_master_signed_is_run_once(pushed: Pushed, monkeypatch: pyt
 
 
 async def test_what_was_refused_is_not_run_when_it_comes_again(pushed: Pushed, engine: Engine) -> None:
-    def push(argument: str) -> tuple[dict[str, str], bytes]:
-        return {**MSGPACK, **signed(body := job(argument))}, body
-
-    async def is_busy() -> bool:
-        return await pushed.post(*push("ran")) == 503
-
-    async def is_free() -> bool:
-        return not await is_busy()
+    async def gets(answer: int, argument: str = "ran") -> bool:
+        return await pushed.post({**MSGPACK, **signed(body := job(argument))}, body) == answer
 
     [document] = await registered(engine)
-    refused = push("refused")
-    for request, comes, answer in (("quiet", is_busy, 503), ("resume", is_free, 202)):
+    headers = {**MSGPACK, **signed(refused := job("refused"))}
+    for request, answer in (("quiet", 503), ("resume", 202)):
         await engine.call("worker", document["id"], request)
-        await eventually(comes)
-        assert await pushed.post(*refused) == answer
-    assert await pushed.post(*push("last")) == 202
+        await eventually(partial(gets, answer))
+        assert await pushed.post(headers, refused) == answer
+    assert await gets(202, "last")
     await eventually(lambda: "last" in pushed.ran)
     assert "refused" not in pushed.ran
 
