@@ -6,7 +6,6 @@ import asyncio
 import itertools
 import time
 from collections.abc import AsyncIterator
-from functools import partial
 from typing import Any
 
 import aiohttp
@@ -40,9 +39,9 @@ class Pushed:
             return response.status
 
 
-def job(argument: str = "ran") -> bytes:
+def job() -> bytes:
     told = {"id": f"{next(numbers):014x}", "token": "1-", "name": "note", "queue": "note", "priority": 0, "attempt": 1}
-    packed: bytes = msgpack.packb({**told, "retry_count": 0, "timeout": 30, "argument": argument})
+    packed: bytes = msgpack.packb({**told, "retry_count": 0, "timeout": 30, "argument": "ran"})
     return packed
 
 
@@ -86,21 +85,6 @@ async def test_what_a_master_signed_is_run_once(pushed: Pushed, monkeypatch: pyt
     await eventually(lambda: pushed.ran)
     await asyncio.sleep(0.1)
     assert pushed.ran == ["ran"]
-
-
-async def test_what_was_refused_is_not_run_when_it_comes_again(pushed: Pushed, engine: Engine) -> None:
-    async def gets(answer: int, argument: str = "ran") -> bool:
-        return await pushed.post({**MSGPACK, **signed(body := job(argument))}, body) == answer
-
-    [document] = await registered(engine)
-    headers = {**MSGPACK, **signed(refused := job("refused"))}
-    for request, answer in (("quiet", 503), ("resume", 202)):
-        await engine.call("worker", document["id"], request)
-        await eventually(partial(gets, answer))
-        assert await pushed.post(headers, refused) == answer
-    assert await gets(202, "last")
-    await eventually(lambda: "last" in pushed.ran)
-    assert "refused" not in pushed.ran
 
 
 async def test_another_address_is_registered_than_it_listens_at(engine: Engine, redis_url: str) -> None:

@@ -243,6 +243,9 @@ async def test_a_delivery_that_comes_twice_starts_once(server: Server, own: Engi
                 async with session.post(f"{document['url']}/worker-job", data=data, headers=headers) as response:
                     return response.status
 
+            async def is_free() -> bool:
+                return await post({**body, "id": f"{next(numbers):014x}"}) == 202
+
             assert [await post(body), await post(body)] == [202, 202]
             assert await post({**body, "id": "00000000000002"}) == 202
             assert await post({**body, "id": "00000000000003"}) == 503
@@ -251,5 +254,9 @@ async def test_a_delivery_that_comes_twice_starts_once(server: Server, own: Engi
             assert await post(b"\x81") == 400
             assert await post(b"") == 400
             assert await post(msgpack.packb([1])) == 400
-        assert calls == 2
-        go_on.set()
+            assert calls == 2
+            go_on.set()
+            await eventually(is_free)
+            assert await post({**body, "id": "00000000000003"}) == 202  # once refused, it is not run
+            await asyncio.sleep(0.1)
+        assert calls == 3
