@@ -42,7 +42,7 @@ def move(driver: Driver, count: int) -> None:
         driver.send("import", *records[first : first + count])
     # What is not copied: who sleeps, the stream of events.
     model = driver.model
-    model.sleepers.channels, model.sleepers.left = {}, set()
+    model.sleepers.channels, model.sleepers.left = {}, {}
     driver.heard = []
 
 
