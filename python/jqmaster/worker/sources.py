@@ -32,8 +32,7 @@ log = logging.getLogger("jqmaster.worker")
 
 Key = tuple[str, str]  # job id, token
 
-POLL_S = 30.0
-HTTP_POLL_S = 10.0  # who waits for a job at a server that hangs goes elsewhere so much later
+POLL_S = 10.0  # who waits for a job at a server that hangs goes elsewhere so much later
 TAKE_BACK_S = STOP_TIMEOUT_S = 2.5
 QUIET_S = 60.0  # of its channels: heartbeats find dead connections as well
 MOST_REFUSED = 100  # names that a pick can exclude
@@ -214,7 +213,7 @@ class HttpSource(EngineSource):
         await self._http.close()
 
     async def _wait(self, spec: dict[str, Any]) -> list[Job]:
-        return (await self._http.pick_waiting(HTTP_POLL_S, **spec)).jobs
+        return (await self._http.pick_waiting(POLL_S, **spec)).jobs
 
 
 async def _hear(redis: Redis, channel: str, on_message: Callable[[], None]) -> None:
