@@ -47,8 +47,7 @@ def packed(data: bytes, what: str = "the argument") -> bytes:
     try:
         return to_msgpack(data)
     except HttpError as error:
-        reason = error.message.replace("the body", what).replace("the JSON body", what)
-        raise Refused(f"{reason}{_hint(data)}", "INVALID") from None
+        raise Refused(f"{what}: {error.message}{_hint(data)}", "INVALID") from None
 
 
 def _hint(data: bytes) -> str:
