@@ -29,10 +29,11 @@ class Work(Part):
             return self.show_again(reply, self.started_again(answer))
         self.sleepers.gets_up(worker, wait)
         due_before = self.clock.due_count()
-        self.clock.sweep(left_some=reply[0] == 0)
+        is_quiet = self.workers.is_quiet(worker)  # then it is not said whether all was done that is due
+        self.clock.sweep(left_some=reply[0] == 0 or bool(wait and is_quiet))
         taken = [self.jobs.get(doc["id"]) for doc, _ in reply[1:]]
         expect(None not in taken and len(taken) <= count, "unknown jobs, or more than asked for", reply)
-        if self.workers.is_quiet(worker):
+        if is_quiet:
             return same(reply[1:], [], "jobs for a worker that is to be quiet")
         following = self.order.follow(taken, queues, order, worker, without)
         for job, (doc, argument) in zip(following, reply[1:], strict=True):
