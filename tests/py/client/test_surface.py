@@ -69,7 +69,7 @@ async def test_operations_by_their_names(jq: JQ, call: Call) -> None:
     [
         (400, "INVALID", Invalid), (404, "NOTFOUND", NotFound), (409, "CONFLICT", Conflict), (409, "LOST", Lost),
         (429, "FULL", Full), (503, "VERSION", Version), (503, "UNAVAILABLE", Unavailable),
-        (500, "INTERNAL", Internal),
+        (500, "INTERNAL", Internal), (502, "", Unavailable),
     ],
 )  # fmt: skip
 def test_answers_that_are_errors_are_raised(status: int, code: str, raised: type[JQError]) -> None:
