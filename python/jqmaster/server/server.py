@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import hypercorn.asyncio
-import uvloop
 from redis.exceptions import RedisError
 
 from jqmaster import __version__
@@ -33,6 +32,7 @@ from jqmaster.server.http import http1
 from jqmaster.server.http.access import is_loopback
 from jqmaster.server.http.app import App
 from jqmaster.server.keyring import Keyring
+from jqmaster.server.loop import Loop
 from jqmaster.server.master import Color, Master, Networks
 from jqmaster.server.meters import Meters
 from jqmaster.server.sockets import bind_tcp
@@ -257,7 +257,7 @@ def run(options: ServeOptions) -> int:
     most_files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     with contextlib.suppress(ValueError, OSError):  # some systems say more than they give
         resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with asyncio.Runner(loop_factory=Loop) as runner:
         return runner.run(_run(options))
 
 
