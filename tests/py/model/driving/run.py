@@ -65,9 +65,9 @@ def kind(error):
     return type(error), list(dict.fromkeys(places)), said, refusals
 
 
-def shrink(driver, operations, error):
+def shrink(driver, operations, error, until=None):
     """Leaves out operations, and then parts of them, as long as the same thing still goes wrong."""
-    until = time.monotonic() + SHRINKING_S
+    until = until or time.monotonic() + SHRINKING_S
 
     def fails(candidate):
         if time.monotonic() > until:
@@ -89,7 +89,7 @@ def shrink(driver, operations, error):
         for less in smaller(fields):
             candidate = [*operations[:number], [script, less, label], *operations[number + 1 :]]
             if fails(candidate):
-                return shrink(driver, candidate, error)
+                return shrink(driver, candidate, error, until)
     return operations
 
 
