@@ -55,7 +55,9 @@ for i, pair in ipairs(spec.jobs) do
 end
 if is_registered then
   workers.seen(spec.worker)
-  workers.name_jobs(spec.worker, ids)
+  if not workers.load(spec.worker).u then
+    workers.name_jobs(spec.worker, ids)
+  end
 end
 transition.commit()
 if spec.control then
