@@ -324,7 +324,7 @@ end
 --- Notes that a worker lost a job.
 ---@param record table a copy; the caller saves it
 function M.lose(record, job_id)
-  record.x = record.x or {}
+  record.x = { unpack(record.x or {}) } -- others may have the list
   for _, lost in ipairs(record.x) do
     if lost == job_id then
       return
