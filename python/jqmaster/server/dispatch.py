@@ -7,6 +7,7 @@ loop sleeps until the next due moment or a wake marker.
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import aiohttp
@@ -114,6 +115,7 @@ class Dispatch(Sender):
         """As `Sender.send`. A worker at which more attempts have lapsed may hang, and would cost each job one: so it
         has to answer something first, or close the connection."""
         if push.lapsed > self._lapsed.get(push.worker, 0):
+            begun = time.monotonic()
             try:
                 async with self.request("HEAD", push, min(CONNECT_TIMEOUT_S, push.within_s / 2)):
                     pass
@@ -124,6 +126,7 @@ class Dispatch(Sender):
             if len(self._lapsed) >= MOST_LAPSED:
                 self._lapsed.clear()
             self._lapsed[push.worker] = push.lapsed
+            push.within_s -= time.monotonic() - begun  # the lease goes on meanwhile
         return await super().send(push)
 
     async def finish(self, push: Push, answer: Answer) -> None:
