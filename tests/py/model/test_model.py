@@ -94,5 +94,49 @@ def test_a_repeated_pick_gives_no_job_that_ran_for_max_runtime(driver):
     assert len(pick(driver)) == 3
 
 
+def test_an_assignment_whose_search_was_cut_short_says_so(driver):
+    argument = b"\x82\xa1n\x03\xa1c\xf9"
+    enqueue_one = {"options": None, "jobs": [[{"name": "a", "queue": "b"}, argument]]}
+    for number, (script, fields) in enumerate([
+        ("enqueue", enqueue_one),
+        ("register", {"name": "w1", "queues": "*", "url": "http://w1/"}),
+        ("pick", {"worker": "w3", "queues": "mail.*", "wait": {"on": "mail", "ms": 1000}}),
+        ("register", {"name": "w2", "queues": ["a"], "url": "http://w2/"}),
+        ("queue", {"name": "b", "fair": {"by": "argument.c"}}),
+        ("wake", {"on": "mail", "pick": {"worker": "w3", "queues": "mail.*"}}),
+        ("constrain", {"id": "k2", "rate": {"limit": 7, "period": 1}, "match": {"argument": 5}}),
+        ("enqueue", {"options": None, "jobs": [[{"name": "a"}, argument]]}),
+        ("assign", {"master": "m2"}),
+    ]):  # fmt: skip
+        driver.run([script, fields, number])
+
+
+def test_a_pattern_sees_the_queue_of_a_key_that_opens_while_much_else_is_due(driver):
+    one, none = b"\x81\xa1c\x81\xa1k\x01", b"\x81\xa1c\xc0"
+
+    def jobs(*specs):
+        return "enqueue", {"options": {}, "jobs": [[{"name": "mail.de", **spec}, argument] for spec, argument in specs]}
+
+    for number, (script, fields) in enumerate([
+        ("schedule", {"id": "s2", "every": 1, "job": {"name": "mail.de"}, "argument": one}),
+        ("clock", {"delta_ms": 86399998}),
+        jobs(({}, one), ({}, one), ({"queue": "a"}, none)),
+        ("constrain", {"id": "k1", "rate": {"limit": 1, "period": 20}, "by": "argument.c", "match": {"name": "*"}}),
+        ("pick", {"worker": "w1", "queues": ["*"]}),
+        jobs(({"expires_in": 100}, one), ({"expires_in": 0.001}, none)),
+        jobs(({"priority": -2147483648, "queue": "a"}, one)),
+        ("clock", {"delta_ms": 6000}),
+        jobs(({"delay": 4000}, none), ({}, one), ({"delay": 4000}, none), ({}, one)),
+        jobs(({"expires_in": 100}, one), ({"expires_in": 10, "notify": "http://127.0.0.1:9/in"}, one)),
+        jobs(({}, one)),
+        ("pick", {"worker": "w2", "queues": "*"}),
+        ("queue", {"name": "mail.de", "fair": {"by": "argument.c"}}),
+        ("tick", {}),
+        ("clock", {"delta_ms": 90000000}),
+        ("pick", {"worker": "w3", "queues": "*"}),
+    ]):  # fmt: skip
+        driver.run([script, fields, number])
+
+
 if __name__ == "__main__":
     sys.exit(main(__doc__))
