@@ -122,3 +122,14 @@ def test_what_may_be_cancelled_and_fails_with_another_in_the_same_sweep(driver):
     assert pick(driver)[1:] == []
     run(driver, "get", ids=last)
     run(driver, "check")
+
+
+def test_a_needed_job_that_expired_in_the_same_sweep_is_counted_as_error_when_no_record_tells(driver):
+    run(driver, "config", set={"error_ttl": 0, "cancelled_max": 0})
+    bring(driver, "first", {})
+    pick(driver)
+    bring(driver, "needed", {"depends": ["job:first.0"], "if_failed": "only", "expires_in": 2})
+    finish(driver, ["job:first.0"], type="failure", should_retry=False)
+    advance(driver, 90_000)
+    pick(driver)
+    run(driver, "stats", by="day")

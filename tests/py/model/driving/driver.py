@@ -150,6 +150,9 @@ class Driver(Labels, Checks):
     def look_at_schedule(self, id):
         return self.call("schedules", ids=[id])[1]
 
+    def look_at_counts(self, queue, name, from_ms):
+        return next(iter(self.call("stats", by="minute", queue=queue, name=name, from_ms=from_ms, brief=True)), {})
+
     def look_at_events(self):
         self.hear()
         return self.heard_events

@@ -194,7 +194,8 @@ class Links(Part):
         states = states or self.webhooks.ends_to_come(job.id)
         if not states:  # the record is gone at once
             if "go" in may and self.needs.may_skip(job) and not self.is_skipped_kept(job.queue):
-                return "go"  # which a sweep does before it ends what has expired
+                # A sweep does that before it ends what has expired, unless it knew that the job is needed.
+                return "expire" if "expire" in may and self.statistics.is_behind(job, "error") else "go"
             ends = {"cancel": "cancelled", "fail": "error", "expire": "error"}  # as they come in a sweep
             # One that came to depend on what is cancelled with all may have come too late for that.
             likely = sorted(may & set(ends), key=["fail", "expire", "cancel"].index) if job.is_doomed is None else ends

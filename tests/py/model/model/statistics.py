@@ -42,6 +42,13 @@ class Statistics(Part):
         if self.settings["stats"]:
             self.happened.append((self.now, (job.queue, job.name), what, value))
 
+    def is_behind(self, job, what):
+        """Whether the engine has counted more of this in the minute that goes on."""
+        begin = self.now // SIZES_MS["minute"] * SIZES_MS["minute"]
+        told = self.engine.look_at_counts(job.queue, job.name, begin).get(what, 0)
+        known = Counter((pair, event) for moment, pair, event, _ in self.happened if moment >= begin)
+        return told > known[(job.queue, job.name), what]
+
     def forget_counts(self, queue):
         self.happened = [told for told in self.happened if told[1][0] != queue]
 
