@@ -333,7 +333,8 @@ function M.lose(record, job_id)
   record.x[#record.x < MOST_RUNNING and #record.x + 1 or MOST_RUNNING] = job_id
 end
 
---- Counts an attempt that timed out, also of a worker that died before: one that picks has lost the job.
+--- Counts an attempt that timed out, also of a worker that died before: one that picks has lost the job, one that is
+--- pushed to may hang, and is unreachable until it shows a sign of life.
 ---@param job_id string|false false if the worker said so
 function M.lapsed(id, job_id)
   local record = M.edit(id)
@@ -341,7 +342,10 @@ function M.lapsed(id, job_id)
   record = record or dead and dead.d and dead
   if record then
     record.l = (record.l or 0) + 1
-    if job_id and not record.u then
+    if job_id and record.u and not dead then
+      M.rest(id, record, "unreachable", meta.state[meta.NOW_MS] + settings.at(settings.WORKER_TTL) * 1000)
+      return
+    elseif job_id and not record.u then
       M.lose(record, job_id)
     end
     (dead and list or M.save)(id, record)

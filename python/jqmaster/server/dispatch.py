@@ -7,7 +7,6 @@ loop sleeps until the next due moment or a wake marker.
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import aiohttp
@@ -25,7 +24,7 @@ from jqmaster.server.keyring import Keyring
 from jqmaster.server.message import JSON
 from jqmaster.server.meters import Meters
 from jqmaster.server.reader import extended, item, unpacked
-from jqmaster.server.sender import CONNECT_TIMEOUT_S, Answer, Push, Sender, failure
+from jqmaster.server.sender import Answer, Push, Sender, failure
 
 CHANNEL = "push"
 BATCH = 100
@@ -33,7 +32,6 @@ BATCH = 100
 LOOK_EVERY_S = 10.0
 LOOK_WITHOUT_S = 1.0  # while workers are left out, of whom no marker tells
 MOST_WITHOUT = 200  # that `assign` takes
-MOST_LAPSED = 1000  # workers of which this is remembered
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 _OUTCOME_FIELDS = frozenset(
     ("type", "result", "error", "message", "reason", "should_retry", "retry_in", "group", "move", "resume", "enqueue")
@@ -62,7 +60,6 @@ class Dispatch(Sender):
         self._channel = Channel(engine.redis, f"{engine.namespace}:wake:{CHANNEL}")
         self._request = new_request()
         self._keyring = keyring
-        self._lapsed: dict[str, int] = {}  # the attempts of each worker when it was last seen to answer
 
     async def stop(self, timeout_s: float) -> None:
         """As `Sender.stop`; others look instead."""
@@ -111,24 +108,6 @@ class Dispatch(Sender):
                 return Answer("busy", retry_after_s=retry_after_s(response.headers.get("retry-after")))
         return failure(f"the worker answered {response.status}")
 
-    async def send(self, push: Push) -> Answer:
-        """As `Sender.send`. A worker at which more attempts have lapsed may hang, and would cost each job one: so it
-        has to answer something first, or close the connection."""
-        if push.lapsed > self._lapsed.get(push.worker, 0):
-            begun = time.monotonic()
-            try:
-                async with self.request("HEAD", push, min(CONNECT_TIMEOUT_S, push.within_s / 2)):
-                    pass
-            except Exception as error:
-                if isinstance(error, TimeoutError) or not push.is_sent:
-                    push.is_sent = False  # nothing of the job
-                    return self.failed(push, error)
-            if len(self._lapsed) >= MOST_LAPSED:
-                self._lapsed.clear()
-            self._lapsed[push.worker] = push.lapsed
-            push.within_s -= time.monotonic() - begun  # the lease goes on meanwhile
-        return await super().send(push)
-
     async def finish(self, push: Push, answer: Answer) -> None:
         """As `Sender.finish`, if the worker's key may still do what the answer asks for."""
         if push.key:
@@ -146,13 +125,13 @@ class Dispatch(Sender):
 def assigned(parts: list[Any]) -> list[Push]:
     """What `assign` replies behind `next_ms`."""
     pushes = []
-    for *texts, lapsed, document, argument in zip(*(parts[at::7] for at in range(7)), strict=True):
+    for *texts, document, argument in zip(*(parts[at::6] for at in range(6)), strict=True):
         worker, url, secrets, key = (bytes(text).decode(errors="replace") for text in texts)
         job = msgpack.unpackb(document)
         push = Push(
             id=job["id"], token=job["token"], within_s=job["timeout"],
             worker=worker, receiver=worker, address=url, url=f"{url.rstrip('/')}/worker-job", key=key,
-            lapsed=lapsed, secrets=secrets.split(), request_id=f"{job['id']}-{job['token']}",
+            secrets=secrets.split(), request_id=f"{job['id']}-{job['token']}",
             headers=_HEADERS, body=extended(document, argument=argument),
         )  # fmt: skip
         pushes.append(push)

@@ -36,8 +36,7 @@ class Push:
     """A job that `worker` holds, and the request that carries it to `receiver`, of which logs tell as `address`.
 
     `request_id`: which of its pushes it is, for the receiver. `key`: the id of the key that the worker was registered
-    with, "" for none. `lapsed`: how many attempts have at this worker. Until it `is_sent` nobody can have read
-    anything of it."""
+    with, "" for none. Until it `is_sent` nobody can have read anything of it."""
 
     id: str
     token: str
@@ -51,7 +50,6 @@ class Push:
     body: bytes
     within_s: float
     key: str = ""
-    lapsed: int = 0
     is_sent: bool = False
     is_reused: bool = False
 
@@ -121,7 +119,7 @@ class Sender:
         self.master = master
         self.meters = meters
         self.breakers = Breakers(most, meters, self.what)
-        self.session: aiohttp.ClientSession
+        self._session: aiohttp.ClientSession
         self._most = most
         self._egress = egress
         self._loop_task: asyncio.Task[None]
@@ -163,7 +161,7 @@ class Sender:
 
     def start(self) -> None:
         """Begin to send."""
-        self.session = make_session(self._egress)
+        self._session = make_session(self._egress)
         self._loop_task = asyncio.create_task(self._run(), name=self.takes)
 
     async def stop(self, timeout_s: float) -> None:
@@ -176,7 +174,7 @@ class Sender:
                 if self._pushes:
                     await asyncio.wait(self._pushes)
         await end({self._loop_task, *self._pushes}, 1.0)
-        await self.session.close()
+        await self._session.close()
 
     async def pause(self, seconds: float) -> None:
         """Sleep, but not longer than this runs."""
@@ -228,7 +226,11 @@ class Sender:
             push.is_sent = push.is_reused = False
             try:
                 signed = {**push.headers, **signing.signed(push.secrets, push.request_id, push.body)}
-                async with self.request("POST", push, deadline - started, data=push.body, headers=signed) as response:
+                timeout = aiohttp.ClientTimeout(max(0.001, deadline - started), sock_connect=CONNECT_TIMEOUT_S)
+                async with self._session.post(
+                    push.url, data=push.body, headers=signed, timeout=timeout, allow_redirects=False,
+                    trace_request_ctx=push,
+                ) as response:  # fmt: skip
                     push.is_reused = False  # it has begun to answer
                     return await self.judge(push, response)
             except Exception as error:
@@ -236,13 +238,6 @@ class Sender:
                 if is_again or not is_stale:
                     return self.failed(push, error)
         raise AssertionError
-
-    def request(self, method: str, push: Push, within_s: float, **options: Any) -> Any:
-        """One request to where it goes, as aiohttp has it."""
-        timeout = aiohttp.ClientTimeout(max(0.001, within_s), sock_connect=CONNECT_TIMEOUT_S)
-        return self.session.request(
-            method, push.url, timeout=timeout, allow_redirects=False, trace_request_ctx=push, **options
-        )
 
     def failed(self, push: Push, error: Exception) -> Answer:
         """What it means that a request failed."""

@@ -118,18 +118,6 @@ async def test_a_worker_that_hangs_costs_one_attempt(
     assert "circuit open for 1 s" in caplog.text
 
 
-async def test_a_worker_that_knows_no_other_request_is_pushed_to_after_a_lapse(engine: Engine) -> None:
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if (await reader.readuntil(b"\r\n\r\n")).startswith(b"POST"):
-            writer.write(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n")
-        writer.close()
-
-    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server, dispatching(engine) as dispatch:
-        await engine.register("closes", "*", url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
-        await enqueue(engine, timeout=0.2, max_retry=1, retry_base=0)
-        await eventually(lambda: came_to(dispatch, "accepted") == 2)
-
-
 # -- pieces ---------------------------------------------------------------------------------------
 
 

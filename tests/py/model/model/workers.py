@@ -179,8 +179,11 @@ class Workers(Part):
                 channel.somebody_left = True
 
     def transition(self, job, was, event=None):
-        if event in ("failed", "lapsed") and job.reason in ("timeout", "lapses") and job.worker_id in self.registered:
-            self.registered[job.worker_id].lapsed += 1
+        worker = self.registered.get(job.worker_id)
+        if worker and event in ("failed", "lapsed") and job.reason in ("timeout", "lapses"):
+            worker.lapsed += 1
+            if worker.url and event == "lapsed":
+                worker.resting, worker.resting_until_ms = "unreachable", self.now + ms(self.settings["worker_ttl"])
 
     def state_of(self, worker):
         if worker.request:
@@ -251,15 +254,15 @@ class Workers(Part):
     def told_of(self, id):
         """What `assign` tells of who gets a job."""
         worker = self.registered.get(id)
-        return [worker.url, worker.secrets, worker.key, worker.lapsed] if worker else ["", "", "", 0]
+        return [worker.url, worker.secrets, worker.key] if worker else ["", "", ""]
 
     def assign(self, reply, master, limit=100, wait=None, request=None, without=()):
         until_ms, answer = self.work.requests.get(("assign", request), (0, []))
-        again = [0, *(pair[5:] for pair in reply[1:])]
+        again = [0, *(pair[4:] for pair in reply[1:])]
         if answer and (self.now < until_ms or self.work.is_repeat(again, answer)):
             jobs = self.work.started_again(answer)
             to = [(job.worker_id, *self.told_of(job.worker_id)) for job in jobs]
-            same([tuple(pair[:5]) for pair in reply[1:]], to, "to")
+            same([tuple(pair[:4]) for pair in reply[1:]], to, "to")
             return self.work.show_again([reply[0], *again[1:]], jobs)
         self.sleepers.gets_up(master, wait)
         self.due_before = self.clock.due_count()
