@@ -44,19 +44,18 @@ _HEADERS = {"content-type": MSGPACK, "accept": MSGPACK}
 
 
 class Dispatch(Sender):
-    """Delivers jobs to registered workers, at most `max_deliveries` at a time. `start`, then `stop`.
+    """Delivers jobs to registered workers. `start`, then `stop`.
 
-    `master`: its name. `keyring`: the keys with which workers are registered; what one answers is held to the queues
-    of its key.
+    `master`: the server's name. `keyring`: with keys of it workers are registered; what one answers is held to the
+    queues of its key.
     """
 
     takes = "assign jobs"
     what = "worker"
+    most = 10_000  # workers' `max_jobs` bound them first
 
-    def __init__(
-        self, engine: Engine, *, master: str, max_deliveries: int, meters: Meters, egress: Egress, keyring: Keyring
-    ) -> None:
-        super().__init__(engine, master, max_deliveries, egress, meters)
+    def __init__(self, engine: Engine, *, master: str, meters: Meters, egress: Egress, keyring: Keyring) -> None:
+        super().__init__(engine, master, egress, meters)
         self._channel = Channel(engine.redis, f"{engine.namespace}:wake:{CHANNEL}")
         self._request = new_request()
         self._keyring = keyring
@@ -67,12 +66,11 @@ class Dispatch(Sender):
         await super().stop(timeout_s)
         await self._channel.stop()
 
-    async def take(self, room: int) -> list[Push]:
-        """Have jobs assigned, each counted in the same step, or sleep until there may be some."""
+    async def take(self) -> list[Push]:
+        """Have jobs assigned, or sleep until there may be some."""
         out = self.breakers.without()
-        limit = max(1, min(room // 2, BATCH))  # or one worker could take all the room at once
         wait, without = {"on": CHANNEL, "ms": WINDOW_MS}, list(out)[:MOST_WITHOUT] or None
-        next_ms, *parts = await self.engine.assign(self.master, limit, self._request, wait, without)
+        next_ms, *parts = await self.engine.assign(self.master, BATCH, self._request, wait, without)
         self._request = new_request()  # only now: what an answer brought that was lost comes again
         if not parts and next_ms != 0:
             self._channel.look_in(next_ms)

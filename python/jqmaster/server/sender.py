@@ -29,6 +29,7 @@ log = logging.getLogger("jqmaster.dispatch")
 CONNECT_TIMEOUT_S = 5.0
 STALE_WITHIN_S = 0.25  # a worker that closed an idle connection shows it at once; later it is the job that broke it
 AGAIN_S = 1.0
+FULL_S = 0.05
 
 
 @dataclass(slots=True)
@@ -109,35 +110,33 @@ def make_session(egress: Egress) -> aiohttp.ClientSession:
 
 
 class Sender:
-    """Sends what `take` brings, `most` at a time. `start`, then `stop`."""
+    """Sends what `take` brings. `start`, then `stop`."""
 
     takes: str  # and it cannot, a log says
     what: str  # receivers are
+    most: int  # at a time
 
-    def __init__(self, engine: Engine, master: str, most: int, egress: Egress, meters: Meters) -> None:
+    def __init__(self, engine: Engine, master: str, egress: Egress, meters: Meters) -> None:
         self.engine = engine
         self.master = master
         self.meters = meters
-        self.breakers = Breakers(most, meters, self.what)
+        self.breakers = Breakers(meters, self.what)
+        self.under_way: dict[asyncio.Task[None], Push] = {}
         self._session: aiohttp.ClientSession
-        self._most = most
         self._egress = egress
         self._loop_task: asyncio.Task[None]
-        self._pushes: set[asyncio.Task[None]] = set()
-        self._room = asyncio.Event()
         self._stopping = asyncio.Event()
 
     # -- what kinds of it do differently ----------------------------------------------------------
 
-    async def take(self, room: int) -> list[Push]:
-        """Up to so many, or none after a while. Raises what the engine does."""
+    async def take(self) -> list[Push]:
+        """Some, or none after a while. Raises what the engine does."""
         raise NotImplementedError
 
     def held(self, push: Push) -> Answer | None:
-        """What comes of it without sending, as its receiver is left alone; None: it is sent, which is noted."""
-        if self.breakers.take(push.receiver):
-            return None
-        return Answer("unreachable", f"the {self.what} {push.receiver} failed; it is tried with one job")
+        """What comes of it without sending, as its receiver is left alone; None: it is sent."""
+        pause_s = self.breakers.take(push.receiver)
+        return Answer("busy", f"this {self.what} failed; the server leaves it alone", pause_s) if pause_s else None
 
     async def judge(self, push: Push, response: aiohttp.ClientResponse) -> Answer:
         """What an answer means."""
@@ -167,13 +166,8 @@ class Sender:
     async def stop(self, timeout_s: float) -> None:
         """Take nothing more, wait for what is under way, and end what is left after `timeout_s`: its leases run out."""
         self._stopping.set()
-        self._room.set()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(timeout_s):
-                await asyncio.wait({self._loop_task})
-                if self._pushes:
-                    await asyncio.wait(self._pushes)
-        await end({self._loop_task, *self._pushes}, 1.0)
+        await asyncio.wait({self._loop_task}, timeout=timeout_s)
+        await end({self._loop_task, *self.under_way}, 1.0)
         await self._session.close()
 
     async def pause(self, seconds: float) -> None:
@@ -184,26 +178,21 @@ class Sender:
     async def _run(self) -> None:
         failures = 0
         while not self._stopping.is_set():
-            room = self._most - len(self._pushes)
-            if room <= 0:
-                self._room.clear()
-                await self._room.wait()
+            if len(self.under_way) >= self.most:
+                await self.pause(FULL_S)
                 continue
             try:
-                for push in await self.take(room):
+                for push in await self.take():
                     task = asyncio.create_task(self._carry(push, self.held(push)), name=f"push {push.id}")
-                    self._pushes.add(task)
-                    task.add_done_callback(self._ended)
+                    self.under_way[task] = push
+                    task.add_done_callback(self.under_way.pop)
                 failures = 0
             except Exception as error:
-                level = logging.WARNING if isinstance(error, JQError) else logging.ERROR
-                log.log(level, "cannot %s, trying again: %s", self.takes, error, exc_info=level == logging.ERROR)
+                log.warning("cannot %s, trying again: %s", self.takes, error, exc_info=not isinstance(error, JQError))
                 await self.pause(backoff_s(failures))
                 failures += 1
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._pushes.discard(task)
-        self._room.set()
+        if self.under_way:
+            await asyncio.wait(self.under_way)
 
     # -- one push ---------------------------------------------------------------------------------
 

@@ -65,7 +65,6 @@ class ServeOptions:
     data_dir: Path = field(default_factory=lambda: Path("var"))
     max_memory: int | None = None  # of an own Redis, in bytes; 0: any. None: half of what is available
     stop_timeout_s: float = 10.0
-    max_deliveries: int = 1000
     recreate: bool = False  # set a namespace up again that has vanished
     access_log: bool = False  # a line for each request
     allowed_hosts: Collection[str] = ()  # names to be asked by; "*": any
@@ -158,10 +157,8 @@ class Server:
         self._parts.push_async_callback(ended.stop)
         engine, meters, egress = here.engine, Meters(), options.egress()
         name = f"{socket.gethostname()}:{os.getpid()}"
-        share = max(1, options.max_deliveries // len(here.engines))
         self.dispatches = [
-            Dispatch(part, master=name, egress=egress, keyring=keyring, max_deliveries=share, meters=meters)
-            for part in here.engines
+            Dispatch(part, master=name, egress=egress, keyring=keyring, meters=meters) for part in here.engines
         ]
         self.webhooks = Webhooks(engine, waiting, master=name, egress=egress, meters=meters)
         self.master = Master(

@@ -26,7 +26,7 @@ from jqmaster.server.sender import Answer, Push, Sender, failure
 
 QUEUE = "jq.webhooks"
 OWN = "notify"  # the webhook that has the secrets for jobs' own URLs
-MOST = 100  # notifications under way
+MOST_EACH = 50  # notifications under way to one receiver
 BATCH = 20
 ANSWER_S = 15.0  # half of their lease
 WAIT_S = 3600.0
@@ -38,33 +38,29 @@ _HEADERS = {"content-type": JSON, "user-agent": f"jqmaster/{__version__}", "conn
 
 
 class Webhooks(Sender):
-    """Delivers notifications, at most `MOST` at a time. `start`, then `stop`, which needs `waiting` drained."""
+    """Delivers notifications. `start`, then `stop`, which needs `waiting` drained."""
 
     takes = "take notifications"
     what = "receiver"
+    most = 4 * MOST_EACH
 
     def __init__(self, engine: Engine, waiting: Waiting, *, master: str, egress: Egress, meters: Meters) -> None:
-        super().__init__(engine, master, MOST, egress, meters)
+        super().__init__(engine, master, egress, meters)
         self._waiting = waiting
         self._is_used = False  # the namespace has had notifications
-        self._jobs: list[dict[str, Any]] = []  # that are picked, and not yet on their way
 
-    async def take(self, room: int) -> list[Push]:
+    async def take(self) -> list[Push]:
         """Pick notifications, and wait for them."""
         if not self._is_used and not (await self.engine.queues([QUEUE])).documents:
             await self.pause(LOOK_EVERY_S)
             return []
         self._is_used = True
-        if not self._jobs:
-            wish = {"worker": self.master, "queues": QUEUE, "count": min(room, BATCH)}
-            reply = await self._waiting.pick(wish, WAIT_S)
-            self._jobs = [replies.plain_value(packed) for packed in reply[1::2]]
-        if not self._jobs:
+        reply = await self._waiting.pick({"worker": self.master, "queues": QUEUE, "count": BATCH}, WAIT_S)
+        if len(reply) == 1:
             await self.pause(0.1)  # others that wait are told to stop a moment earlier, and answered at once
             return []
         hooks = {hook["id"]: hook for hook in await self.engine.webhooks(secrets=True)}
-        jobs, self._jobs = self._jobs, []
-        return [self._push(job, hooks) for job in jobs]
+        return [self._push(replies.plain_value(packed), hooks) for packed in reply[1::2]]
 
     def _push(self, job: Mapping[str, Any], hooks: Mapping[str, Any]) -> Push:
         """Where it goes, as its webhook is now."""
@@ -79,14 +75,14 @@ class Webhooks(Sender):
         )  # fmt: skip
 
     def held(self, push: Push) -> Answer | None:
-        """One receiver has no more of them under way than all others could, and after failures none for a while."""
+        """One receiver has no more of them under way than leaves room for others, and after failures none for a
+        while."""
         if not push.url:
             return failure("there is no such webhook", should_retry=False)
-        out_s = self.breakers.without().get(push.receiver)
-        if out_s is None and self.breakers.take(push.receiver):
-            return None
+        is_full = sum(other.receiver == push.receiver for other in self.under_way.values()) >= MOST_EACH
+        pause_s = 0.0 if is_full else self.breakers.take(push.receiver)
         why = f"{push.receiver} has enough of them, or failed often"
-        return Answer("held", why, (out_s or 0) + random.uniform(*AGAIN_S))
+        return Answer("held", why, pause_s + random.uniform(*AGAIN_S)) if is_full or pause_s else None
 
     async def judge(self, push: Push, response: aiohttp.ClientResponse) -> Answer:
         if 200 <= response.status < 300:

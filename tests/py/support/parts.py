@@ -175,8 +175,8 @@ async def worker(
 
 @asynccontextmanager
 async def dispatching(engine: Engine, **options: Any) -> AsyncIterator[Dispatch]:
-    """A master's dispatch."""
-    parts = {"max_deliveries": 1000, "meters": Meters(), "egress": Egress(), "keyring": Keyring(engine)}
+    """A server's dispatch."""
+    parts = {"meters": Meters(), "egress": Egress(), "keyring": Keyring(engine)}
     dispatch = Dispatch(engine, master="test", **{**parts, **options})
     dispatch.start()
     yield dispatch
