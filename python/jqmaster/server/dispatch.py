@@ -54,7 +54,7 @@ class Dispatch(Sender):
     what = "worker"
     most = 10_000  # workers' `max_jobs` bound them first
 
-    def __init__(self, engine: Engine, *, master: str, meters: Meters, egress: Egress, keyring: Keyring) -> None:
+    def __init__(self, engine: Engine, master: str, egress: Egress, meters: Meters, keyring: Keyring) -> None:
         super().__init__(engine, master, egress, meters)
         self._channel = Channel(engine.redis, f"{engine.namespace}:wake:{CHANNEL}")
         self._request = new_request()

@@ -27,7 +27,7 @@ from jqmaster.errors import JQError, UnsuitableServer
 from jqmaster.server import logs
 from jqmaster.server.dispatch import Dispatch
 from jqmaster.server.egress import Egress
-from jqmaster.server.embedded import EmbeddedRedisError, embedded_redis
+from jqmaster.server.embedded import StartError, embedded_redis
 from jqmaster.server.http import http1
 from jqmaster.server.http.access import is_loopback
 from jqmaster.server.http.app import App
@@ -40,18 +40,6 @@ from jqmaster.server.webhooks import Webhooks
 
 log = logging.getLogger("jqmaster.server")
 
-DEFAULT_PORT = 8400
-
-EXIT_OK, EXIT_FAILED, EXIT_REDIS = 0, 1, 4  # as docs/cli.md has them
-
-
-class StartError(Exception):
-    """The master cannot start; the message says why. `code` is the process's exit code."""
-
-    def __init__(self, message: str, code: int = EXIT_FAILED) -> None:
-        super().__init__(message)
-        self.code = code
-
 
 @dataclass
 class ServeOptions:
@@ -61,7 +49,7 @@ class ServeOptions:
     namespace: str = "{jq}"
     form: Form = "auto"
     host: str = "127.0.0.1"
-    port: int = DEFAULT_PORT  # 0: any free one
+    port: int = 8400  # 0: any free one
     data_dir: Path = field(default_factory=lambda: Path("var"))
     max_memory: int | None = None  # of an own Redis, in bytes; 0: any. None: half of what is available
     stop_timeout_s: float = 10.0
@@ -96,7 +84,7 @@ class ServeOptions:
 
 
 class Server:
-    """One master. `start`, then `stop`; `url` and `redis_url` are known in between, and `http` ends by itself only
+    """A JQ server. `start`, then `stop`; `url` and `redis_url` are known in between, and `http` ends by itself only
     where it fails. `embedded`: an own Redis, if there is one, to be closed alone by who exits at once."""
 
     def __init__(self, options: ServeOptions) -> None:
@@ -113,13 +101,10 @@ class Server:
         self._stop_by = 0.0
 
     async def start(self) -> None:
-        """Have Redis, load the scripts, start all parts and listen. Raises StartError, with nothing left
-        running."""
-        try:
+        """Have Redis, load the scripts, start all parts and listen. Raises StartError, with nothing left running."""
+        async with self._parts as parts:
             await self._start()
-        except BaseException:
-            await self.stop()
-            raise
+            self._parts = parts.pop_all()
 
     async def stop(self) -> None:
         """Stop within about `stop_timeout_s`: no new work, long polls answered at once, deliveries under way
@@ -127,8 +112,9 @@ class Server:
         self._stop_by = asyncio.get_running_loop().time() + self.options.stop_timeout_s
         await self._parts.aclose()
 
-    def _left_s(self, least_s: float, share: float = 1.0) -> float:
-        return max(least_s, (self._stop_by - asyncio.get_running_loop().time()) * share)
+    def _left_s(self, least_s: float) -> float:
+        """How long a part may take to stop that is not the last one."""
+        return max(least_s, (self._stop_by - asyncio.get_running_loop().time()) * 0.6)
 
     async def __aenter__(self) -> Server:
         await self.start()
@@ -141,7 +127,7 @@ class Server:
 
     async def _start(self) -> None:
         options = self.options
-        listening = self._listen()
+        listening = self._listen()  # before anything else: an address in use is the most common mistake
         self.redis_url = options.redis_url or await self._own_redis()
         try:
             here = Opened(self.redis_url, options.namespace, form=options.form, recreate=options.recreate)
@@ -149,18 +135,16 @@ class Server:
             await here.load()
             keyring = await self._keys(here.engine)
         except UnsuitableServer as error:
-            raise StartError(str(error), EXIT_REDIS) from None
+            raise StartError(str(error)) from None
         except (JQError, RedisError, ValueError) as error:
-            raise StartError(f"cannot use Redis at {without_password(self.redis_url)}: {error}", EXIT_REDIS) from None
+            raise StartError(f"cannot use Redis at {without_password(self.redis_url)}: {error}") from None
         waiting, ended = here.waiting(), here.ended()
         self._parts.push_async_callback(waiting.stop)
         self._parts.push_async_callback(ended.stop)
         engine, meters, egress = here.engine, Meters(), options.egress()
         name = f"{socket.gethostname()}:{os.getpid()}"
-        self.dispatches = [
-            Dispatch(part, master=name, egress=egress, keyring=keyring, meters=meters) for part in here.engines
-        ]
-        self.webhooks = Webhooks(engine, waiting, master=name, egress=egress, meters=meters)
+        self.dispatches = [Dispatch(part, name, egress, meters, keyring) for part in here.engines]
+        self.webhooks = Webhooks(engine, name, egress, meters, waiting)
         self.master = Master(
             engine, waiting, ended, keyring, proxies=options.trusted_proxies, meters=meters,
             redis=without_password(self.redis_url), environment=options.environment, color=options.environment_color,
@@ -169,26 +153,21 @@ class Server:
         self._serve_http(listening)
         # The HTTP server still answers meanwhile: outcomes of running jobs are welcome to the end.
         self._parts.push_async_callback(self._stop_work)
-        for dispatch in self.dispatches:
-            dispatch.start()
-        self.webhooks.start()
+        for part in (*self.dispatches, self.webhooks):
+            part.start()
 
     async def _stop_work(self) -> None:
-        master = self.master
-        master.draining.set()
-        master.waiting.drain()
-        master.ended.drain()
-        most_s = self._left_s(0.1, 0.6)
+        self.master.draining.set()
+        self.master.waiting.drain()
+        self.master.ended.drain()
+        most_s = self._left_s(0.1)
         await asyncio.gather(*(part.stop(most_s) for part in (*self.dispatches, self.webhooks)))
 
     async def _own_redis(self) -> str:
         """Start one; its URL."""
         own = embedded_redis(self.options.data_dir, max_memory=self.options.max_memory)
         self._parts.push_async_callback(asyncio.to_thread, self.embedded.close)
-        try:
-            return await asyncio.to_thread(self.embedded.enter_context, own)
-        except EmbeddedRedisError as error:
-            raise StartError(str(error), EXIT_REDIS) from None
+        return await asyncio.to_thread(self.embedded.enter_context, own)
 
     async def _keys(self, engine: Engine) -> Keyring:
         """The namespace's keys. Raises JQError, and StartError where others than this host may ask, and there are
@@ -202,29 +181,23 @@ class Server:
                 raise StartError(
                     f"on {options.host} others than this host can ask, and {options.namespace} has no keys. Create "
                     "one: jqmaster keys create NAME --role admin --redis URL; or serve --insecure lets everybody do "
-                    "everything"
+                    "everything",
+                    code=1,
                 )
             log.warning("--insecure: whoever reaches %s may do everything, as there are no keys", self.url)
         return keyring
 
     def _listen(self) -> socket.socket:
-        """Bind before anything else: an address in use is the most common mistake, and costs nothing to
-        find."""
         options = self.options
+        cannot = f"cannot listen on {options.host}:{options.port}"
         try:
-            scheme = "http" if options.tls_cert is None else "https"
-            listening, self.url = bind_tcp(options.host, options.port, scheme)
+            listening, self.url = bind_tcp(options.host, options.port, "https" if options.tls_cert else "http")
             self._parts.callback(listening.close)
-            listening.listen(http1.BACKLOG)
-        except OSError as error:
-            where = f"{options.host}:{options.port}"
-            raise StartError(f"cannot listen on {where}: {error.strerror or error}") from None
-        if options.tls_cert:
-            try:
+            if options.tls_cert:
+                cannot = f"no certificate with its key in {options.tls_cert} {options.tls_key or ''}"
                 ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(options.tls_cert, options.tls_key)
-            except (OSError, ssl.SSLError) as error:
-                files = " and ".join(str(file) for file in (options.tls_cert, options.tls_key) if file)
-                raise StartError(f"no certificate with its key in {files}: {error.strerror or error}") from None
+        except OSError as error:
+            raise StartError(f"{cannot}: {error.strerror or error}", code=1) from None
         return listening
 
     def _serve_http(self, listening: socket.socket) -> None:
@@ -237,7 +210,7 @@ class Server:
 
         async def stop() -> None:
             shutdown.set()
-            timeout_s = config.graceful_timeout = self._left_s(0.2, 0.6)
+            timeout_s = config.graceful_timeout = self._left_s(0.2)
             app.hurry(timeout_s / 3)
             await asyncio.wait({http}, timeout=timeout_s + 1)
             await end((http,), 1.0)
@@ -284,5 +257,5 @@ async def _run(options: ServeOptions) -> int:
     await server.stop()
     if not stopping.is_set():
         logs.say(log, "the HTTP server ended by itself", is_error=True)
-        return EXIT_FAILED
-    return EXIT_OK
+        return 1
+    return 0

@@ -44,7 +44,7 @@ class Webhooks(Sender):
     what = "receiver"
     most = 4 * MOST_EACH
 
-    def __init__(self, engine: Engine, waiting: Waiting, *, master: str, egress: Egress, meters: Meters) -> None:
+    def __init__(self, engine: Engine, master: str, egress: Egress, meters: Meters, waiting: Waiting) -> None:
         super().__init__(engine, master, egress, meters)
         self._waiting = waiting
         self._is_used = False  # the namespace has had notifications

@@ -31,9 +31,9 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def carrying(engine: Engine, redis: Redis, **options: Any) -> AsyncIterator[Webhooks]:
+async def carrying(engine: Engine, redis: Redis, egress: Egress | None = None) -> AsyncIterator[Webhooks]:
     waiting = Waiting(engine)
-    hooks = Webhooks(engine, waiting, master="test", **{"egress": Egress(), "meters": Meters(), **options})
+    hooks = Webhooks(engine, "test", egress or Egress(), Meters(), waiting)
     hooks.start()
     yield hooks
     waiting.drain()

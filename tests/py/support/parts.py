@@ -177,7 +177,7 @@ async def worker(
 async def dispatching(engine: Engine, **options: Any) -> AsyncIterator[Dispatch]:
     """A server's dispatch."""
     parts = {"meters": Meters(), "egress": Egress(), "keyring": Keyring(engine)}
-    dispatch = Dispatch(engine, master="test", **{**parts, **options})
+    dispatch = Dispatch(engine, "test", **{**parts, **options})
     dispatch.start()
     yield dispatch
     await dispatch.stop(0.5)
