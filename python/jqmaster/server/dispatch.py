@@ -7,6 +7,7 @@ loop sleeps until the next due moment or a wake marker.
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import aiohttp
@@ -41,6 +42,12 @@ _NO_OUTCOME = (
     + ", ".join(sorted(_OUTCOME_FIELDS - {"type"}))
 )
 _HEADERS = {"content-type": MSGPACK, "accept": MSGPACK}
+_ANSWERS = {
+    202: Answer("accepted"),
+    400: failure("the worker refused the job as bad (400)", should_retry=False),
+    401: Answer("unreachable", "the worker refuses the server's signature (401)", receiver="failing"),
+    404: Answer("unknown"),
+}
 
 
 class Dispatch(Sender):
@@ -53,6 +60,7 @@ class Dispatch(Sender):
     takes = "assign jobs"
     what = "worker"
     most = 10_000  # workers' `max_jobs` bound them first
+    headers = _HEADERS
 
     def __init__(self, engine: Engine, master: str, egress: Egress, meters: Meters, keyring: Keyring) -> None:
         super().__init__(engine, master, egress, meters)
@@ -62,9 +70,7 @@ class Dispatch(Sender):
 
     async def stop(self, timeout_s: float) -> None:
         """As `Sender.stop`; others look instead."""
-        self._channel.hand_over()
-        await super().stop(timeout_s)
-        await self._channel.stop()
+        await asyncio.gather(self._channel.stop(), super().stop(timeout_s))
 
     async def take(self) -> list[Push]:
         """Have jobs assigned, or sleep until there may be some."""
@@ -85,26 +91,17 @@ class Dispatch(Sender):
     async def judge(self, push: Push, response: aiohttp.ClientResponse) -> Answer:
         """What the worker's answer means. Who registers the address of something inside must not read its answers in
         the errors of jobs: what is no outcome is not told."""
-        match response.status:
-            case 200:
-                body = bytearray()
-                async for chunk in response.content.iter_chunked(65536):
-                    body += chunk
-                    if len(body) > MAX_ANSWER_BYTES:
-                        return failure("the worker's answer is longer than 16 MiB", should_retry=False)
-                return outcome(bytes(body), is_json=response.content_type == JSON)
-            case 202:
-                return Answer("accepted")
-            case 400:
-                return failure("the worker refused the job as bad (400)", should_retry=False)
-            case 401:
-                why = "the worker refuses the server's signature (401)"
-                return Answer("unreachable", why, receiver="failing")
-            case 404:
-                return Answer("unknown")
-            case 429 | 503:
-                return Answer("busy", retry_after_s=retry_after_s(response.headers.get("retry-after")))
-        return failure(f"the worker answered {response.status}")
+        status = response.status
+        if status == 200:
+            body = bytearray()
+            async for chunk in response.content.iter_chunked(65536):
+                body += chunk
+                if len(body) > MAX_ANSWER_BYTES:
+                    return failure("the worker's answer is longer than 16 MiB", should_retry=False)
+            return outcome(bytes(body), is_json=response.content_type == JSON)
+        if status in (429, 503):
+            return Answer("busy", retry_after_s=retry_after_s(response.headers.get("retry-after")))
+        return _ANSWERS.get(status) or failure(f"the worker answered {status}")
 
     async def finish(self, push: Push, answer: Answer) -> None:
         """As `Sender.finish`, if the worker's key may still do what the answer asks for."""
@@ -130,7 +127,7 @@ def assigned(parts: list[Any]) -> list[Push]:
             id=job["id"], token=job["token"], within_s=job["timeout"],
             worker=worker, receiver=worker, address=url, url=f"{url.rstrip('/')}/worker-job", key=key,
             secrets=secrets.split(), request_id=f"{job['id']}-{job['token']}",
-            headers=_HEADERS, body=extended(document, argument=argument),
+            body=extended(document, argument=argument),
         )  # fmt: skip
         pushes.append(push)
     return pushes

@@ -1,5 +1,5 @@
-"""What all that a server sends out has in common: jobs go to workers (`dispatch`), notifications to receivers
-(`webhooks`), signed, as far as `egress` allows, and to none more than `breakers` let through."""
+"""What a server sends out: jobs to workers (`dispatch`) and notifications to receivers (`webhooks`). Both are jobs that
+it carries to a URL, signed, where `egress` allows it, and while `breakers` let them through."""
 
 from __future__ import annotations
 
@@ -47,7 +47,6 @@ class Push:
     url: str
     secrets: Sequence[str]
     request_id: str
-    headers: Mapping[str, str]
     body: bytes
     within_s: float
     key: str = ""
@@ -115,6 +114,7 @@ class Sender:
     takes: str  # and it cannot, a log says
     what: str  # receivers are
     most: int  # at a time
+    headers: Mapping[str, str]
 
     def __init__(self, engine: Engine, master: str, egress: Egress, meters: Meters) -> None:
         self.engine = engine
@@ -149,7 +149,7 @@ class Sender:
 
     async def refuse(self, push: Push, answer: Answer) -> None:
         """Tell the engine that the receiver did not take it, or did not answer."""
-        raise NotImplementedError
+        await self.finish(push, failure(answer.message))
 
     async def release(self, push: Push, answer: Answer) -> None:
         """Give the job back, which costs it nothing."""
@@ -214,7 +214,7 @@ class Sender:
             started = time.monotonic()
             push.is_sent = push.is_reused = False
             try:
-                signed = {**push.headers, **signing.signed(push.secrets, push.request_id, push.body)}
+                signed = {**self.headers, **signing.signed(push.secrets, push.request_id, push.body)}
                 timeout = aiohttp.ClientTimeout(max(0.001, deadline - started), sock_connect=CONNECT_TIMEOUT_S)
                 async with self._session.post(
                     push.url, data=push.body, headers=signed, timeout=timeout, allow_redirects=False,

@@ -1,4 +1,4 @@
-"""A JQ master as a process: its Redis, its parts, the HTTP server, and a stop that loses nothing."""
+"""A JQ server as a process: its Redis, its parts, the HTTP server, and a stop that loses nothing."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ class ServeOptions:
         return is_loopback(self.host)
 
     def hosts(self) -> Collection[str] | None:
-        """The names to be asked by, beside addresses and localhost. None: any, as when the master listens to
-        the network without having been told its names."""
+        """The names to be asked by, beside addresses and localhost. None: any, as when it listens to the
+        network without having been told its names."""
         if "*" in self.allowed_hosts or not (self.allowed_hosts or self.is_local):
             return None
         return frozenset(name.lower() for name in self.allowed_hosts)
@@ -84,8 +84,9 @@ class ServeOptions:
 
 
 class Server:
-    """A JQ server. `start`, then `stop`; `url` and `redis_url` are known in between, and `http` ends by itself only
-    where it fails. `embedded`: an own Redis, if there is one, to be closed alone by who exits at once."""
+    """`async with` it has Redis, loads the scripts, listens and starts all parts, or raises StartError with nothing
+    left running. Within, `url` and `redis_url` are known, and `http` ends by itself only where it fails. `embedded`: an
+    own Redis, if there is one, to be closed alone by who exits at once."""
 
     def __init__(self, options: ServeOptions) -> None:
         self.options = options
@@ -100,11 +101,14 @@ class Server:
         self._parts = contextlib.AsyncExitStack()  # what was started, and how each is stopped
         self._stop_by = 0.0
 
-    async def start(self) -> None:
-        """Have Redis, load the scripts, start all parts and listen. Raises StartError, with nothing left running."""
+    async def __aenter__(self) -> Server:
         async with self._parts as parts:
             await self._start()
             self._parts = parts.pop_all()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
 
     async def stop(self) -> None:
         """Stop within about `stop_timeout_s`: no new work, long polls answered at once, deliveries under way
@@ -113,15 +117,8 @@ class Server:
         await self._parts.aclose()
 
     def _left_s(self, least_s: float) -> float:
-        """How long a part may take to stop that is not the last one."""
+        """How long a part may take to stop, as others come after it."""
         return max(least_s, (self._stop_by - asyncio.get_running_loop().time()) * 0.6)
-
-    async def __aenter__(self) -> Server:
-        await self.start()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.stop()
 
     # -- parts ------------------------------------------------------------------------------------
 
@@ -245,17 +242,16 @@ async def _run(options: ServeOptions) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, on_signal, number)
     try:
-        await server.start()
+        async with server:
+            own = " (own)" if options.redis_url is None else ""
+            logs.say(log, f"JQ server {__version__} listens on {server.url}")
+            logs.say(log, f"Redis {without_password(server.redis_url)}{own}, namespace {options.namespace}")
+            told = asyncio.create_task(stopping.wait())
+            await asyncio.wait((told, server.http), return_when=asyncio.FIRST_COMPLETED)
     except StartError as error:
         logs.say(log, str(error), is_error=True)
         return error.code
-    own = " (own)" if options.redis_url is None else ""
-    logs.say(log, f"JQ server {__version__} listens on {server.url}")
-    logs.say(log, f"Redis {without_password(server.redis_url)}{own}, namespace {options.namespace}")
-    told = asyncio.create_task(stopping.wait())
-    await asyncio.wait((told, server.http), return_when=asyncio.FIRST_COMPLETED)
-    await server.stop()
-    if not stopping.is_set():
-        logs.say(log, "the HTTP server ended by itself", is_error=True)
-        return 1
-    return 0
+    if stopping.is_set():
+        return 0
+    logs.say(log, "the HTTP server ended by itself", is_error=True)
+    return 1

@@ -43,6 +43,7 @@ class Webhooks(Sender):
     takes = "take notifications"
     what = "receiver"
     most = 4 * MOST_EACH
+    headers = _HEADERS
 
     def __init__(self, engine: Engine, master: str, egress: Egress, meters: Meters, waiting: Waiting) -> None:
         super().__init__(engine, master, egress, meters)
@@ -70,7 +71,7 @@ class Webhooks(Sender):
         receiver = url.partition("://")[2].partition("/")[0].partition("?")[0].lower()  # the rest may be a secret
         return Push(
             id=job["id"], token=job["token"], worker=self.master, receiver=receiver,
-            address=receiver, url=url, secrets=hook.get("secrets") or [], request_id=job["id"], headers=_HEADERS,
+            address=receiver, url=url, secrets=hook.get("secrets") or [], request_id=job["id"],
             body=body_of(webhook["event"]) if url else b"", within_s=ANSWER_S,
         )  # fmt: skip
 
@@ -90,9 +91,6 @@ class Webhooks(Sender):
         receiver: State = "failing" if response.status >= 500 or response.status == 429 else "well"
         why = f"the receiver answered {response.status}"
         return failure(why, should_retry=response.status != 410, receiver=receiver)
-
-    async def refuse(self, push: Push, answer: Answer) -> None:
-        await self.finish(push, failure(answer.message))
 
 
 def body_of(event: Mapping[str, Any]) -> bytes:
