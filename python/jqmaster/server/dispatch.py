@@ -8,6 +8,7 @@ loop sleeps until the next due moment or a wake marker.
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
 import aiohttp
@@ -27,12 +28,12 @@ from jqmaster.server.meters import Meters
 from jqmaster.server.reader import extended, item, unpacked
 from jqmaster.server.sender import Answer, Push, Sender, failure
 
+log = logging.getLogger("jqmaster.dispatch")
+
 CHANNEL = "push"
 BATCH = 100
 # The next due moment may be known to one master alone. If that one is killed, another looks after this time.
 LOOK_EVERY_S = 10.0
-LOOK_WITHOUT_S = 1.0  # while workers are left out, of whom no marker tells
-MOST_WITHOUT = 200  # that `assign` takes
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 _OUTCOME_FIELDS = frozenset(
     ("type", "result", "error", "message", "reason", "should_retry", "retry_in", "group", "move", "resume", "enqueue")
@@ -45,7 +46,7 @@ _HEADERS = {"content-type": MSGPACK, "accept": MSGPACK}
 _ANSWERS = {
     202: Answer("accepted"),
     400: failure("the worker refused the job as bad (400)", should_retry=False),
-    401: Answer("unreachable", "the worker refuses the server's signature (401)", receiver="failing"),
+    401: Answer("unreachable", "the worker refuses the server's signature (401)"),
     404: Answer("unknown"),
 }
 
@@ -74,16 +75,17 @@ class Dispatch(Sender):
 
     async def take(self) -> list[Push]:
         """Have jobs assigned, or sleep until there may be some."""
-        out = self.breakers.without()
-        wait, without = {"on": CHANNEL, "ms": WINDOW_MS}, list(out)[:MOST_WITHOUT] or None
-        next_ms, *parts = await self.engine.assign(self.master, BATCH, self._request, wait, without)
+        wait = {"on": CHANNEL, "ms": WINDOW_MS}
+        next_ms, *parts = await self.engine.assign(self.master, BATCH, self._request, wait)
         self._request = new_request()  # only now: what an answer brought that was lost comes again
         if not parts and next_ms != 0:
             self._channel.look_in(next_ms)
-            await self._channel.sleep(min(LOOK_WITHOUT_S, *out.values()) if out else LOOK_EVERY_S)
+            await self._channel.sleep(LOOK_EVERY_S)
         return assigned(parts)
 
     async def refuse(self, push: Push, answer: Answer) -> None:
+        if answer.message:
+            log.warning("worker %s: %s", push.receiver, answer.message)
         if answer.outcome != "lapsed":  # else its lease runs out by itself
             refused = push.worker, [(push.id, push.token)], answer.outcome
             await self.engine.call("refuse", *refused, answer.retry_after_s, answer.message or None)
@@ -115,6 +117,8 @@ class Dispatch(Sender):
             except HttpError as error:
                 answer = failure(f"the worker's answer was refused: {error.message}")
         await super().finish(push, answer)
+        if answer.outcome == "unreachable":
+            await self.refuse(push, answer)
 
 
 def assigned(parts: list[Any]) -> list[Push]:
@@ -125,7 +129,7 @@ def assigned(parts: list[Any]) -> list[Push]:
         job = msgpack.unpackb(document)
         push = Push(
             id=job["id"], token=job["token"], within_s=job["timeout"],
-            worker=worker, receiver=worker, address=url, url=f"{url.rstrip('/')}/worker-job", key=key,
+            worker=worker, receiver=f"{worker} at {url}", url=f"{url.rstrip('/')}/worker-job", key=key,
             secrets=secrets.split(), request_id=f"{job['id']}-{job['token']}",
             body=extended(document, argument=argument),
         )  # fmt: skip

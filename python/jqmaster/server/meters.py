@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -15,12 +15,10 @@ disable_created_metrics()  # type: ignore[no-untyped-call] # a series more for e
 
 
 class Meters:
-    """Times since the server started, of which each is told with the values of its labels and the seconds. `breakers`:
-    who they leave alone."""
+    """Times since the server started, of which each is told with the values of its labels and the seconds."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.breakers: list[Callable[[], Sized]] = []
         text = "Time to answer; long polls wait on purpose."
         self.request = self._timer("http_request", text, FAST, "method", "path", "status")
         text = "Time until a script's reply was there, the way to Redis included."
@@ -29,9 +27,6 @@ class Meters:
         self.delivery = self._timer("delivery", text, SLOW, "to", "outcome")
         text = "Deliveries that are not answered yet."
         self.under_way = Gauge("jq_deliveries_under_way", text, registry=self.registry)
-        text = "Workers, and receivers of webhooks, that are sent nothing for a while."
-        breakers_open = Gauge("jq_breakers_open", text, registry=self.registry)
-        breakers_open.set_function(lambda: sum(len(without()) for without in self.breakers))
 
     def _timer(self, name: str, text: str, ends: Sequence[float], *labels: str) -> Callable[..., None]:
         # Looking up the series for its labels costs more than to count.

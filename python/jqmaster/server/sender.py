@@ -1,5 +1,5 @@
 """What a server sends out: jobs to workers (`dispatch`) and notifications to receivers (`webhooks`). Both are jobs that
-it carries to a URL, signed, where `egress` allows it, and while `breakers` let them through."""
+it carries to a URL, signed, where `egress` allows it. Who is pushed to, and how often, the engine decides."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from jqmaster.engine import packform
 from jqmaster.engine.engine import Engine, pack
 from jqmaster.errors import Forbidden, JQError, Unavailable
 from jqmaster.server import signing
-from jqmaster.server.breakers import Breakers, State
 from jqmaster.server.egress import Egress
 from jqmaster.server.meters import Meters
 
@@ -34,7 +33,7 @@ FULL_S = 0.05
 
 @dataclass(slots=True)
 class Push:
-    """A job that `worker` holds, and the request that carries it to `receiver`, of which logs tell as `address`.
+    """A job that `worker` holds, and the request that carries it to `url`, of which logs tell as `receiver`.
 
     `request_id`: which of its pushes it is, for the receiver. `key`: the id of the key that the worker was registered
     with, "" for none. Until it `is_sent` nobody can have read anything of it."""
@@ -43,7 +42,6 @@ class Push:
     token: str
     worker: str
     receiver: str
-    address: str
     url: str
     secrets: Sequence[str]
     request_id: str
@@ -61,11 +59,11 @@ class Answer:
     - `accepted`: the worker has it, and says by `POST /done` what becomes of it.
     - `success`, `failure`: that came as the answer: `spec`, without id and token; `follow`: specs and arguments of jobs
       to enqueue.
-    - `unknown`, `busy`, `unreachable`: the receiver did not take it.
+    - `unknown`, `busy`, `unreachable`: the receiver did not take it; or, with a `spec`, broke the connection.
     - `lapsed`: no answer within its time.
     - `held`: it was not sent, or its answer counts no more: the job goes back.
 
-    `message`: what this server says of it. `receiver`: how that is, as `Breakers.done` has it.
+    `message`: what this server says of it.
     """
 
     outcome: str
@@ -74,13 +72,11 @@ class Answer:
     spec: Mapping[str, Any] | None = None
     blob: bytes = packform.NIL
     follow: tuple[bytes, ...] = ()
-    receiver: State = "well"
 
 
-def failure(message: str, *, should_retry: bool = True, receiver: State = "well") -> Answer:
+def failure(message: str, *, should_retry: bool = True, outcome: str = "failure") -> Answer:
     """An outcome that the server states for the receiver."""
-    spec = {"type": "failure", "should_retry": should_retry, "message": message}
-    return Answer("failure", message, spec=spec, receiver=receiver)
+    return Answer(outcome, message, spec={"type": "failure", "should_retry": should_retry, "message": message})
 
 
 def make_session(egress: Egress) -> aiohttp.ClientSession:
@@ -120,7 +116,6 @@ class Sender:
         self.engine = engine
         self.master = master
         self.meters = meters
-        self.breakers = Breakers(meters, self.what)
         self.under_way: dict[asyncio.Task[None], Push] = {}
         self._session: aiohttp.ClientSession
         self._egress = egress
@@ -133,19 +128,15 @@ class Sender:
         """Some, or none after a while. Raises what the engine does."""
         raise NotImplementedError
 
-    def held(self, push: Push) -> Answer | None:
-        """What comes of it without sending, as its receiver is left alone; None: it is sent."""
-        pause_s = self.breakers.take(push.receiver)
-        return Answer("busy", f"this {self.what} failed; the server leaves it alone", pause_s) if pause_s else None
-
     async def judge(self, push: Push, response: aiohttp.ClientResponse) -> Answer:
         """What an answer means."""
         raise NotImplementedError
 
     async def finish(self, push: Push, answer: Answer) -> None:
-        """Tell the engine the outcome."""
+        """Tell the engine the outcome. What this server says is no sign of life of the worker."""
         outcome = {**(answer.spec or {}), "id": push.id, "token": push.token}
-        await self.engine.raw("finish", pack({"worker": push.worker}), pack(outcome), answer.blob, *answer.follow)
+        who = {"worker": self.master if answer.message else push.worker}
+        await self.engine.raw("finish", pack(who), pack(outcome), answer.blob, *answer.follow)
 
     async def refuse(self, push: Push, answer: Answer) -> None:
         """Tell the engine that the receiver did not take it, or did not answer."""
@@ -183,7 +174,7 @@ class Sender:
                 continue
             try:
                 for push in await self.take():
-                    task = asyncio.create_task(self._carry(push, self.held(push)), name=f"push {push.id}")
+                    task = asyncio.create_task(self._carry(push), name=f"push {push.id}")
                     self.under_way[task] = push
                     task.add_done_callback(self.under_way.pop)
                 failures = 0
@@ -196,15 +187,11 @@ class Sender:
 
     # -- one push ---------------------------------------------------------------------------------
 
-    async def _carry(self, push: Push, answer: Answer | None) -> None:
-        if answer is None:
-            ended, started = Answer("held", receiver="unknown"), time.perf_counter()  # a stop ends it
-            try:
-                with self.meters.under_way.track_inprogress():
-                    answer = ended = await self.send(push)
-                self.meters.delivery(self.what, answer.outcome, time.perf_counter() - started)
-            finally:
-                self.breakers.done(push.receiver, ended.receiver, f"{push.address}: {ended.message}")
+    async def _carry(self, push: Push) -> None:
+        started = time.perf_counter()
+        with self.meters.under_way.track_inprogress():
+            answer = await self.send(push)
+        self.meters.delivery(self.what, answer.outcome, time.perf_counter() - started)
         await self._report(push, answer)
 
     async def send(self, push: Push) -> Answer:
@@ -233,16 +220,15 @@ class Sender:
         why = type(error).__name__  # what it says may be what something inside answered
         log.info("job %s to %s %s: %s: %s", push.id, self.what, push.receiver, why, error)
         code, text = (error.errno, error.strerror) if isinstance(error, OSError) else (None, None)
-        receiver: State = "hung" if isinstance(error, TimeoutError) else "failing"
         if code in (errno.EMFILE, errno.ENFILE):
-            return Answer("held", "this server has no more files to open", AGAIN_S, receiver="unknown")
+            return Answer("held", "this server has no more files to open", AGAIN_S)
         if not push.is_sent:
             why = str(text) if code == errno.EPERM else f"the {self.what} could not be reached ({why})"
-            return Answer("unreachable", why, receiver=receiver)
-        if receiver == "hung":
-            return Answer("lapsed", f"no answer within {push.within_s:g} s", receiver=receiver)
+            return Answer("unreachable", why)
+        if isinstance(error, TimeoutError):
+            return Answer("lapsed", f"no answer within {push.within_s:g} s")
         broken = f"the {self.what} broke the connection before it answered ({why}), and may have read it"
-        return failure(broken, receiver=receiver)
+        return failure(broken, outcome="unreachable")
 
     async def _report(self, push: Push, answer: Answer) -> None:
         """Tell the engine, again and again while Redis is away or refuses, for as long as the lease may stand.

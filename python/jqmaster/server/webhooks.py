@@ -18,7 +18,6 @@ from jqmaster import __version__
 from jqmaster.engine import replies
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import Waiting
-from jqmaster.server.breakers import State
 from jqmaster.server.egress import Egress
 from jqmaster.server.message import JSON
 from jqmaster.server.meters import Meters
@@ -70,27 +69,23 @@ class Webhooks(Sender):
         url = webhook.get("url") or hook.get("url") or ""
         receiver = url.partition("://")[2].partition("/")[0].partition("?")[0].lower()  # the rest may be a secret
         return Push(
-            id=job["id"], token=job["token"], worker=self.master, receiver=receiver,
-            address=receiver, url=url, secrets=hook.get("secrets") or [], request_id=job["id"],
+            id=job["id"], token=job["token"], worker=self.master, receiver=receiver, url=url,
+            secrets=hook.get("secrets") or [], request_id=job["id"],
             body=body_of(webhook["event"]) if url else b"", within_s=ANSWER_S,
         )  # fmt: skip
 
-    def held(self, push: Push) -> Answer | None:
-        """One receiver has no more of them under way than leaves room for others, and after failures none for a
-        while."""
+    async def send(self, push: Push) -> Answer:
+        """As `Sender.send`, but no more at a time to one receiver than leaves room for others."""
         if not push.url:
             return failure("there is no such webhook", should_retry=False)
-        is_full = sum(other.receiver == push.receiver for other in self.under_way.values()) >= MOST_EACH
-        pause_s = 0.0 if is_full else self.breakers.take(push.receiver)
-        why = f"{push.receiver} has enough of them, or failed often"
-        return Answer("held", why, pause_s + random.uniform(*AGAIN_S)) if is_full or pause_s else None
+        if sum(other.receiver == push.receiver for other in self.under_way.values()) > MOST_EACH:
+            return Answer("held", f"{push.receiver} has enough of them", random.uniform(*AGAIN_S))
+        return await super().send(push)
 
     async def judge(self, push: Push, response: aiohttp.ClientResponse) -> Answer:
         if 200 <= response.status < 300:
             return Answer("success", spec={"type": "success"})
-        receiver: State = "failing" if response.status >= 500 or response.status == 429 else "well"
-        why = f"the receiver answered {response.status}"
-        return failure(why, should_retry=response.status != 410, receiver=receiver)
+        return failure(f"the receiver answered {response.status}", should_retry=response.status != 410)
 
 
 def body_of(event: Mapping[str, Any]) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -145,10 +146,11 @@ async def test_what_is_secret_in_an_address_is_in_no_log(
     engine: Engine, redis: Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
     await engine.queue(QUEUE, set={"retry_base": 0.02, "retry_cap": 0.05})
-    async with listening(answers(500)) as receiver, carrying(engine, redis):
-        await end(engine, notify=f"{receiver.url}/hook?token=secret")
-        await eventually(lambda: "circuit open" in caplog.text)
-    assert "secret" not in caplog.text
+    caplog.set_level(logging.INFO)
+    async with carrying(engine, redis):
+        await end(engine, notify="http://127.0.0.1:1/hook?token=secret")
+        await ended(engine, "retrying")
+    assert "127.0.0.1:1" in caplog.text and "secret" not in caplog.text
 
 
 @pytest.mark.parametrize(("status", "then"), [(410, "error"), (429, "retrying"), (503, "retrying"), (307, "retrying")])

@@ -25,6 +25,7 @@ class Worker:
     noted_ms: int  # the sign of life that was noted last
     request: str = ""  # quiet or stop
     lapsed: int = 0
+    failures: int = 0  # in a row: it could not be reached, or let a lease run out
     key: str = ""  # of the HTTP API, with which it was registered
     secrets: str = ""  # with a blank between; nobody is shown them but who pushes
     resting: str | None = None  # why it gets nothing until resting_until_ms: busy or unreachable
@@ -65,13 +66,21 @@ class Workers(Part):
         worker = self.registered.get(id)
         if worker:
             worker.seen_ms = worker.noted_ms = self.now
-            if worker.resting == "unreachable":
+            if worker.resting == "unreachable" and worker.failures < 5:
                 worker.resting = None
+
+    def rest(self, worker, why, least_ms):
+        """It gets nothing for a while; the longer the more often in a row it failed."""
+        if why == "unreachable":
+            worker.failures += worker.resting != why
+            least_ms = max(least_ms, 1000 * min(2 ** (worker.failures - 1), 300))
+        worker.resting, worker.resting_until_ms = why, self.now + least_ms
 
     def came_by(self, id):
         """Picks and finishes are no new sign of life within a second of one."""
         worker = self.registered.get(id)
-        if worker and (worker.resting == "unreachable" or self.now - worker.noted_ms >= 1000):
+        if worker and (worker.failures or self.now - worker.noted_ms >= 1000):
+            worker.failures = 0
             self.sign_of_life(id)
 
     def picks_without(self, id, names):
@@ -183,7 +192,7 @@ class Workers(Part):
         if worker and event in ("failed", "lapsed") and job.reason in ("timeout", "lapses"):
             worker.lapsed += 1
             if worker.url and event == "lapsed":
-                worker.resting, worker.resting_until_ms = "unreachable", self.now + ms(self.settings["worker_ttl"])
+                self.rest(worker, "unreachable", ms(self.settings["worker_ttl"]))
 
     def state_of(self, worker):
         if worker.request:
@@ -192,7 +201,7 @@ class Workers(Part):
             return "pulling"
         if worker.resting:
             return worker.resting
-        return "full" if len(self.held(worker)) >= worker.max_jobs else "ready"
+        return "full" if len(self.held(worker)) >= (1 if worker.failures else worker.max_jobs) else "ready"
 
     def wants(self, worker):
         """The jobs that may be given to a worker right now for certain, best rank first."""
@@ -200,8 +209,8 @@ class Workers(Part):
             return []
         return self.order.in_sight(self.order.ready(worker.queues), worker.refused)
 
-    def openings_for_workers(self, without=()):
-        takers = [worker for worker in self.with_room() if worker.id not in without]
+    def openings_for_workers(self):
+        takers = self.with_room()
         return self.limits.openings(ALL, lambda job: any(self.takes(worker, job) for worker in takers))
 
     def with_room(self):
@@ -211,10 +220,9 @@ class Workers(Part):
             if self.state_of(worker) == "ready" and (not worker.key or self.access.lasts(worker.key))
         ]
 
-    def check_assigned(self, worker, job, doc, leaves_some, without):
+    def check_assigned(self, worker, job, doc, leaves_some):
         """The best of the next jobs of all workers with room, given to the least loaded who takes it."""
-        asked = [w for w in self.with_room() if w.id not in without]
-        takers = [w for w in asked if not (leaves_some and self.may_be_passed_over(w, worker))]
+        takers = [w for w in self.with_room() if not (leaves_some and self.may_be_passed_over(w, worker))]
         expect(job and worker in takers and self.takes(worker, job), "not a job for this worker", worker, job, doc)
         # Which job a fair queue gives to who does not take all of its jobs is not said.
         is_free = bool(self.order.fair) and any(w.refused for w in takers)
@@ -256,7 +264,7 @@ class Workers(Part):
         worker = self.registered.get(id)
         return [worker.url, worker.secrets, worker.key] if worker else ["", "", ""]
 
-    def assign(self, reply, master, limit=100, wait=None, request=None, without=()):
+    def assign(self, reply, master, limit=100, wait=None, request=None):
         until_ms, answer = self.work.requests.get(("assign", request), (0, []))
         again = [0, *(pair[4:] for pair in reply[1:])]
         if answer and (self.now < until_ms or self.work.is_repeat(again, answer)):
@@ -272,7 +280,7 @@ class Workers(Part):
         for id, *told, doc, argument in reply[1:]:
             worker, job = self.registered.get(id), self.jobs.get(doc["id"])
             expect(worker and self.told_of(id) == told, "an unknown worker", id, told)
-            self.check_assigned(worker, job, doc, reply[0] == 0, without)
+            self.check_assigned(worker, job, doc, reply[0] == 0)
             self.life.start(job, id)
             self.life.give_token(job, doc)
             started.append(job)
@@ -280,12 +288,10 @@ class Workers(Part):
             same(argument, job.argument, "argument of an assigned job")
         self.life.check_tokens(started)
         if len(reply) - 1 < limit and (reply[0] != 0 or not self.order.may_leave_some()):
-            asked = [worker for worker in self.registered.values() if worker.id not in without]
-            left = [(worker, self.wants(worker)) for worker in asked if self.wants(worker)]
+            left = [(worker, self.wants(worker)) for worker in self.registered.values() if self.wants(worker)]
             same(left if reply[0] or self.due_before < DEAR else [], [], "assigned less than possible")
         rests = [w.resting_until_ms for w in self.registered.values() if w.resting]
-        # Nothing opens for those who are left out: their master asks anew when they are back.
-        openings = self.openings_for_workers(without) if len(reply) - 1 < limit else []
+        openings = self.openings_for_workers() if len(reply) - 1 < limit else []
         self.clock.check_next(reply[0], self.due_before, also=rests + openings, given=len(reply) - 1)
         if wait and len(reply) == 1 and reply[0] != 0:
             self.sleepers.goes_to_sleep(master, wait, None, reply[0])
@@ -304,5 +310,4 @@ class Workers(Part):
                     refusing.refused.add(job.name)
             same(answer, job.status if job else self.work.over(id, token, "release", answer), "refuse")
         if why != "unknown":
-            refusing.resting = why
-            refusing.resting_until_ms = self.now + max(1, ms(retry_after))
+            self.rest(refusing, why, max(1, ms(retry_after)))
