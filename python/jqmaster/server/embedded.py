@@ -63,40 +63,37 @@ def embedded_redis(data_dir: str | os.PathLike[str], *, max_memory: int | None =
             is_taken = isinstance(error, BlockingIOError)
             why = f"another process has its Redis there, unix://{path}" if is_taken else error.strerror
             raise StartError(f"cannot use {folder} for data: {why}; choose another --data-dir") from None
-        process = _running(path, max_memory)
+        client = stack.enter_context(
+            Redis(unix_socket_path=str(path), socket_timeout=TIMEOUT_S, retry=Retry(NoBackoff(), 0))
+        )
+        process = _running(client, folder, max_memory)
         try:
             yield f"unix://{path}"
         finally:
             with contextlib.suppress(RedisError, subprocess.TimeoutExpired):
-                with contextlib.suppress(redis.ConnectionError), _client(path) as client:
-                    client.shutdown()  # it ends by closing the connection
+                client.shutdown()
                 if process is not None:
                     process.wait(TIMEOUT_S)
 
 
-def _client(path: Path) -> Redis:
-    return Redis(unix_socket_path=str(path), socket_timeout=TIMEOUT_S, retry=Retry(NoBackoff(), 0))
-
-
-def _running(path: Path, max_memory: int | None) -> subprocess.Popen[bytes] | None:
+def _running(client: Redis, folder: Path, max_memory: int | None) -> subprocess.Popen[bytes] | None:
     """Start it where it does not run, and wait until it answers; while it loads its data however long it takes."""
     deadline = time.monotonic() + START_TIMEOUT_S
     process = None
     while True:
         try:
-            with _client(path) as client:
-                client.ping()
+            client.ping()
             return process
         except BusyLoadingError:
             deadline = time.monotonic() + START_TIMEOUT_S
         except RedisError as error:
             # One that is there and does not answer must not get another beside it, with the same data.
             if process is None and isinstance(error, redis.ConnectionError):
-                process = _launch(path.parent, max_memory)
+                process = _launch(folder, max_memory)
             elif time.monotonic() > deadline or (process and process.poll() is not None):
                 if process:
                     process.kill()
-                log = path.parent / "redis.log"
+                log = folder / "redis.log"
                 why = " | ".join(log.read_text(errors="replace").splitlines()[-3:]) if log.exists() else "no log"
                 raise StartError(f"redis-server does not answer ({error}): {why}") from error
         time.sleep(0.02)
