@@ -1,6 +1,6 @@
 """Push dispatch: takes from the engine what is assigned to registered workers, and carries it to them.
 
-Which worker gets which job is decided in Lua (`assign`), so any number of masters share one namespace and
+Which worker gets which job is decided in Lua (`assign`), so any number of servers share one namespace and
 none matters. The same loop is the namespace's clock: `assign` does what is due before it chooses, and the
 loop sleeps until the next due moment or a wake marker.
 """
@@ -32,7 +32,7 @@ log = logging.getLogger("jqmaster.dispatch")
 
 CHANNEL = "push"
 BATCH = 100
-# The next due moment may be known to one master alone. If that one is killed, another looks after this time.
+# The next due moment may be known to one server alone. If that one is killed, another looks after this time.
 LOOK_EVERY_S = 10.0
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 _OUTCOME_FIELDS = frozenset(

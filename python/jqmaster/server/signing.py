@@ -14,7 +14,7 @@ TOLERANCE_S = 300  # how far the sender's clock may be from ours, and how long a
 # A timestamp may be five minutes ahead when it comes first, and five minutes old when it comes again.
 REMEMBER_S = 2 * TOLERANCE_S
 _LEAST_BYTES, _MOST_BYTES = 24, 64
-# With a full stop the id could reach into the body, which others than the master write.
+# With a full stop the id could reach into the body, which others than the server write.
 _ID = re.compile(rb"[!-\-/-~]{1,255}\Z")
 _TIME = re.compile(rb"\d{1,12}\Z")
 

@@ -1,7 +1,7 @@
-"""Notifications of ends, which a master carries to the URLs of webhooks (docs/webhooks.md).
+"""Notifications of ends, which a server carries to the URLs of webhooks (docs/webhooks.md).
 
-They are jobs of a queue that masters pick from as any worker does, so a notification is lost with no master, and has
-retries. It is signed, and goes only where this master may push. Of an answer nothing is read but its head.
+They are jobs of a queue that servers pick from as any worker does, so a notification is lost with no server, and has
+retries. It is signed, and goes only where this server may push. Of an answer nothing is read but its head.
 """
 
 from __future__ import annotations
