@@ -58,7 +58,6 @@ class Dispatch(Sender):
     queues of its key.
     """
 
-    takes = "assign jobs"
     what = "worker"
     most = 10_000  # workers' `max_jobs` bound them first
     headers = _HEADERS

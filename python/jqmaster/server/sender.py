@@ -107,7 +107,6 @@ def make_session(egress: Egress) -> aiohttp.ClientSession:
 class Sender:
     """Sends what `take` brings. `start`, then `stop`."""
 
-    takes: str  # and it cannot, a log says
     what: str  # receivers are
     most: int  # at a time
     headers: Mapping[str, str]
@@ -152,7 +151,7 @@ class Sender:
     def start(self) -> None:
         """Begin to send."""
         self._session = make_session(self._egress)
-        self._loop_task = asyncio.create_task(self._run(), name=self.takes)
+        self._loop_task = asyncio.create_task(self._run(), name=f"push to {self.what}s")
 
     async def stop(self, timeout_s: float) -> None:
         """Take nothing more, wait for what is under way, and end what is left after `timeout_s`: its leases run out."""
@@ -179,7 +178,8 @@ class Sender:
                     task.add_done_callback(self.under_way.pop)
                 failures = 0
             except Exception as error:
-                log.warning("cannot %s, trying again: %s", self.takes, error, exc_info=not isinstance(error, JQError))
+                is_fault = not isinstance(error, JQError)
+                log.warning("cannot take jobs for %ss, trying again: %s", self.what, error, exc_info=is_fault)
                 await self.pause(backoff_s(failures))
                 failures += 1
         if self.under_way:

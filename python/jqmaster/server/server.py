@@ -23,7 +23,7 @@ from jqmaster.connection.url import without_password
 from jqmaster.connection.wake import end
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.scripts import Form
-from jqmaster.errors import JQError, UnsuitableServer
+from jqmaster.errors import JQError
 from jqmaster.server import logs
 from jqmaster.server.dispatch import Dispatch
 from jqmaster.server.egress import Egress
@@ -35,6 +35,7 @@ from jqmaster.server.keyring import Keyring
 from jqmaster.server.loop import Loop
 from jqmaster.server.master import Color, Master, Networks
 from jqmaster.server.meters import Meters
+from jqmaster.server.sender import Sender
 from jqmaster.server.sockets import bind_tcp
 from jqmaster.server.webhooks import Webhooks
 
@@ -91,11 +92,10 @@ class Server:
     def __init__(self, options: ServeOptions) -> None:
         self.options = options
         self.url = ""
-        self.redis_url = ""
+        self.redis_url = options.redis_url or ""
         self.master: Master
         self.app: App
-        self.dispatches: list[Dispatch]  # one for each partition
-        self.webhooks: Webhooks
+        self.senders: list[Sender]
         self.http: asyncio.Task[None]
         self.embedded = contextlib.ExitStack()
         self._parts = contextlib.AsyncExitStack()  # what was started, and how each is stopped
@@ -125,14 +125,15 @@ class Server:
     async def _start(self) -> None:
         options = self.options
         listening = self._listen()  # before anything else: an address in use is the most common mistake
-        self.redis_url = options.redis_url or await self._own_redis()
+        if not self.redis_url:
+            own = embedded_redis(options.data_dir, max_memory=options.max_memory)
+            self._parts.push_async_callback(asyncio.to_thread, self.embedded.close)
+            self.redis_url = await asyncio.to_thread(self.embedded.enter_context, own)
         try:
             here = Opened(self.redis_url, options.namespace, form=options.form, recreate=options.recreate)
             self._parts.push_async_callback(here.close)
             await here.load()
             keyring = await self._keys(here.engine)
-        except UnsuitableServer as error:
-            raise StartError(str(error)) from None
         except (JQError, RedisError, ValueError) as error:
             raise StartError(f"cannot use Redis at {without_password(self.redis_url)}: {error}") from None
         waiting, ended = here.waiting(), here.ended()
@@ -140,8 +141,8 @@ class Server:
         self._parts.push_async_callback(ended.stop)
         engine, meters, egress = here.engine, Meters(), options.egress()
         name = f"{socket.gethostname()}:{os.getpid()}"
-        self.dispatches = [Dispatch(part, name, egress, meters, keyring) for part in here.engines]
-        self.webhooks = Webhooks(engine, name, egress, meters, waiting)
+        self.senders = [Dispatch(part, name, egress, meters, keyring) for part in here.engines]
+        self.senders.append(Webhooks(engine, name, egress, meters, waiting))
         self.master = Master(
             engine, waiting, ended, keyring, proxies=options.trusted_proxies, meters=meters,
             redis=without_password(self.redis_url), environment=options.environment, color=options.environment_color,
@@ -150,21 +151,15 @@ class Server:
         self._serve_http(listening)
         # The HTTP server still answers meanwhile: outcomes of running jobs are welcome to the end.
         self._parts.push_async_callback(self._stop_work)
-        for part in (*self.dispatches, self.webhooks):
-            part.start()
+        for sender in self.senders:
+            sender.start()
 
     async def _stop_work(self) -> None:
         self.master.draining.set()
         self.master.waiting.drain()
         self.master.ended.drain()
         most_s = self._left_s(0.1)
-        await asyncio.gather(*(part.stop(most_s) for part in (*self.dispatches, self.webhooks)))
-
-    async def _own_redis(self) -> str:
-        """Start one; its URL."""
-        own = embedded_redis(self.options.data_dir, max_memory=self.options.max_memory)
-        self._parts.push_async_callback(asyncio.to_thread, self.embedded.close)
-        return await asyncio.to_thread(self.embedded.enter_context, own)
+        await asyncio.gather(*(sender.stop(most_s) for sender in self.senders))
 
     async def _keys(self, engine: Engine) -> Keyring:
         """The namespace's keys. Raises JQError, and StartError where others than this host may ask, and there are

@@ -39,7 +39,6 @@ _HEADERS = {"content-type": JSON, "user-agent": f"jqmaster/{__version__}", "conn
 class Webhooks(Sender):
     """Delivers notifications. `start`, then `stop`, which needs `waiting` drained."""
 
-    takes = "take notifications"
     what = "receiver"
     most = 4 * MOST_EACH
     headers = _HEADERS
