@@ -4,6 +4,7 @@
 -- @arg    limit    integer? 1..1000 = 100  how many, at most
 -- @arg    request  token?              the same token gives the same jobs again
 -- @arg    wait     Wait?               where the server is woken when there is nothing
+-- @arg    without  set<worker>? 0..200    workers that get nothing for now
 -- @reply  assigned                     {next_ms, worker, url, secrets, key, document, argument, worker, ...}
 -- @errors INVALID field
 -- @flags  drain, function
@@ -25,6 +26,10 @@ if spec.wait ~= nil then
   check.refuse(spec.wait.on ~= workers.CHANNEL
     and check.problem("wait.on", '"' .. workers.CHANNEL .. '", the channel of masters', spec.wait.on))
 end
+local without = {}
+for _, id in ipairs(spec.without or {}) do
+  without[id] = true
+end
 
 local wish = { worker = spec.master, count = spec.limit or 100, wait = spec.wait, rounds = { false } }
 local plan = picker.plan(wish, spec.request, {})
@@ -43,7 +48,7 @@ picker.give(plan, {
       batch.flush()
       workers.took(plan.worker)
     end
-    local place, worker, is_more = pools.choose(open_pools)
+    local place, worker, is_more = pools.choose(open_pools, without, #(spec.without or {}))
     plan.worker = worker or plan.worker
     return place, is_more
   end,

@@ -1,5 +1,6 @@
 -- Pools, for dispatch: workers with the same queues, refused names and key. Those with room are ordered by load.
 local apikeys = require "jqlua.access.apikeys"
+local budget = require "jqlua.job.budget"
 local chooser = require "jqlua.pick.chooser"
 local keys = require "jqlua.base.keys"
 local rank = require "jqlua.base.rank"
@@ -27,16 +28,32 @@ function M.with_room()
   return open_pools
 end
 
+--- The least loaded worker of a pool.
+---@param without table<string, boolean> workers to skip
+---@param count number of these
+---@return string? id
+---@return number? load
+local function least_loaded(pool, without, count)
+  budget.pay(count > 0 and budget.LOOK or 0)
+  local members = call("ZRANGE", keys.POOL .. pool.key, 0, count, "WITHSCORES")
+  for i = 1, #members, 2 do
+    if not without[members[i]] then
+      return members[i], tonumber(members[i + 1])
+    end
+  end
+end
+
 --- The best place of a job that a worker with room may get, and the least loaded worker who may get it.
 ---@param open_pools table[] as of with_room
+---@param without table<string, boolean> workers to skip
+---@param count number of these
 ---@return table? place
 ---@return string? worker
 ---@return boolean? is_more if a search was cut short
-function M.choose(open_pools)
+function M.choose(open_pools, without, count)
   local best, worker, load, is_more
   for _, pool in ipairs(open_pools) do
-    local least = call("ZRANGE", keys.POOL .. pool.key, 0, 0, "WITHSCORES")
-    local id, its_load = least[1], tonumber(least[2])
+    local id, its_load = least_loaded(pool, without, count)
     if id then
       local place, is_cut = chooser.best(pool.wanted, pool.refused)
       is_more = is_more or is_cut

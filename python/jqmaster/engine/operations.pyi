@@ -39,7 +39,12 @@ class CallsByName(Calling):
         """What is wrong now, the worst first: queues that wait longer than usual, or that nobody serves, hung and
         dead workers, failures that are new or more than usual, limits whose paths lead nowhere."""
     async def assign(
-        self, master: str, limit: int | None = ..., request: str | None = ..., wait: Spec | None = ...
+        self,
+        master: str,
+        limit: int | None = ...,
+        request: str | None = ...,
+        wait: Spec | None = ...,
+        without: Sequence[str] | None = ...,
     ) -> list[Any]:
         """Picks jobs for the registered workers that are pushed to, least loaded first. For JQ servers."""
     async def audit(self, cursor: str | None = ..., count: int | None = ...) -> Page:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from typing import Any
 
 import aiohttp
@@ -34,6 +35,9 @@ CHANNEL = "push"
 BATCH = 100
 # The next due moment may be known to one server alone. If that one is killed, another looks after this time.
 LOOK_EVERY_S = 10.0
+LOOK_WITHOUT_S = 1.0  # while workers are left out, of whom no marker tells
+MOST_WITHOUT = 200  # that `assign` takes
+OUT_S = 5.0  # so long a worker is left to other servers that this one could not reach
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 _OUTCOME_FIELDS = frozenset(
     ("type", "result", "error", "message", "reason", "should_retry", "retry_in", "group", "move", "resume", "enqueue")
@@ -67,6 +71,7 @@ class Dispatch(Sender):
         self._channel = Channel(engine.redis, f"{engine.namespace}:wake:{CHANNEL}")
         self._request = new_request()
         self._keyring = keyring
+        self._out: dict[str, float] = {}  # workers that are left to other servers, and until when
 
     async def stop(self, timeout_s: float) -> None:
         """As `Sender.stop`; others look instead."""
@@ -74,20 +79,25 @@ class Dispatch(Sender):
 
     async def take(self) -> list[Push]:
         """Have jobs assigned, or sleep until there may be some."""
-        wait = {"on": CHANNEL, "ms": WINDOW_MS}
-        next_ms, *parts = await self.engine.assign(self.master, BATCH, self._request, wait)
+        self._out = {worker: until for worker, until in self._out.items() if until > time.monotonic()}
+        wait, without = {"on": CHANNEL, "ms": WINDOW_MS}, list(self._out)[:MOST_WITHOUT] or None
+        next_ms, *parts = await self.engine.assign(self.master, BATCH, self._request, wait, without)
         self._request = new_request()  # only now: what an answer brought that was lost comes again
         if not parts and next_ms != 0:
             self._channel.look_in(next_ms)
-            await self._channel.sleep(LOOK_EVERY_S)
+            await self._channel.sleep(LOOK_WITHOUT_S if without else LOOK_EVERY_S)
         return assigned(parts)
 
     async def refuse(self, push: Push, answer: Answer) -> None:
         if answer.message:
             log.warning("worker %s: %s", push.receiver, answer.message)
+        retry_after_s = answer.retry_after_s
+        if not push.is_sent:
+            self._out[push.worker] = time.monotonic() + (retry_after_s or OUT_S)
+            retry_after_s = None
         if answer.outcome != "lapsed":  # else its lease runs out by itself
             refused = push.worker, [(push.id, push.token)], answer.outcome
-            await self.engine.call("refuse", *refused, answer.retry_after_s, answer.message or None)
+            await self.engine.call("refuse", *refused, retry_after_s, answer.message or None)
 
     async def judge(self, push: Push, response: aiohttp.ClientResponse) -> Answer:
         """What the worker's answer means. Who registers the address of something inside must not read its answers in

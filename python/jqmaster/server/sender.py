@@ -28,6 +28,7 @@ log = logging.getLogger("jqmaster.dispatch")
 CONNECT_TIMEOUT_S = 5.0
 STALE_WITHIN_S = 0.25  # a worker that closed an idle connection shows it at once; later it is the job that broke it
 AGAIN_S = 1.0
+BARRED_S = 300.0
 FULL_S = 0.05
 
 
@@ -223,8 +224,9 @@ class Sender:
         if code in (errno.EMFILE, errno.ENFILE):
             return Answer("held", "this server has no more files to open", AGAIN_S)
         if not push.is_sent:
-            why = str(text) if code == errno.EPERM else f"the {self.what} could not be reached ({why})"
-            return Answer("unreachable", why)
+            if code == errno.EPERM:
+                return Answer("unreachable", str(text), BARRED_S)
+            return Answer("unreachable", f"the {self.what} could not be reached ({why})")
         if isinstance(error, TimeoutError):
             return Answer("lapsed", f"no answer within {push.within_s:g} s")
         broken = f"the {self.what} broke the connection before it answered ({why}), and may have read it"

@@ -18,6 +18,7 @@ import pytest
 from aiohttp import web
 
 from jqmaster.engine.engine import Engine
+from jqmaster.server.egress import Egress
 from parts import ACCEPTED, REFUSED, answers, came_to, dispatching, enqueue, eventually, until, worker
 from processes import Process
 
@@ -48,6 +49,20 @@ async def test_one_that_breaks_each_connection_is_left_alone_as_well(engine: Eng
         await engine.register("breaks", "*", url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
         await until(engine, await enqueue(engine, max_retry=2, retry_base=0), "error")
     assert times[1] - times[0] > 0.9 and times[2] - times[1] > 1.9
+
+
+async def test_a_server_that_may_not_push_leaves_workers_to_others(engine: Engine) -> None:
+    async with (
+        worker(engine, answers(200, {"type": "success"}), max_jobs=10),
+        dispatching(engine, egress=Egress(())) as barred,
+    ):
+        await enqueue(engine)
+        await eventually(lambda: came_to(barred, *REFUSED))
+        async with dispatching(engine) as able:
+            for number in range(1, 51):
+                await enqueue(engine)
+                await eventually(lambda number=number: came_to(able, "success") > number)
+    assert came_to(barred, *REFUSED) == 1
 
 
 async def test_a_server_without_files_to_open_takes_no_worker_for_ill(engine: Engine) -> None:

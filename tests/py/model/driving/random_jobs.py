@@ -300,6 +300,8 @@ class Generator(ConstraintGenerator, MoreGenerator, PlainGenerator):
             fields["request"] = self.token()
         if self.chance(0.4):
             fields["wait"] = {"on": "push", "ms": self.rng.choice((1, 1000, 5000, 60000))}
+        elif self.chance(0.3):
+            fields["without"] = [self.registered()]
         return fields
 
     def refuse(self):

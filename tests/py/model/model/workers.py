@@ -209,8 +209,8 @@ class Workers(Part):
             return []
         return self.order.in_sight(self.order.ready(worker.queues), worker.refused)
 
-    def openings_for_workers(self):
-        takers = self.with_room()
+    def openings_for_workers(self, without=()):
+        takers = [worker for worker in self.with_room() if worker.id not in without]
         return self.limits.openings(ALL, lambda job: any(self.takes(worker, job) for worker in takers))
 
     def with_room(self):
@@ -220,9 +220,10 @@ class Workers(Part):
             if self.state_of(worker) == "ready" and (not worker.key or self.access.lasts(worker.key))
         ]
 
-    def check_assigned(self, worker, job, doc, leaves_some):
+    def check_assigned(self, worker, job, doc, leaves_some, without):
         """The best of the next jobs of all workers with room, given to the least loaded who takes it."""
-        takers = [w for w in self.with_room() if not (leaves_some and self.may_be_passed_over(w, worker))]
+        asked = [w for w in self.with_room() if w.id not in without]
+        takers = [w for w in asked if not (leaves_some and self.may_be_passed_over(w, worker))]
         expect(job and worker in takers and self.takes(worker, job), "not a job for this worker", worker, job, doc)
         # Which job a fair queue gives to who does not take all of its jobs is not said.
         is_free = bool(self.order.fair) and any(w.refused for w in takers)
@@ -264,7 +265,7 @@ class Workers(Part):
         worker = self.registered.get(id)
         return [worker.url, worker.secrets, worker.key] if worker else ["", "", ""]
 
-    def assign(self, reply, master, limit=100, wait=None, request=None):
+    def assign(self, reply, master, limit=100, wait=None, request=None, without=()):
         until_ms, answer = self.work.requests.get(("assign", request), (0, []))
         again = [0, *(pair[4:] for pair in reply[1:])]
         if answer and (self.now < until_ms or self.work.is_repeat(again, answer)):
@@ -280,7 +281,7 @@ class Workers(Part):
         for id, *told, doc, argument in reply[1:]:
             worker, job = self.registered.get(id), self.jobs.get(doc["id"])
             expect(worker and self.told_of(id) == told, "an unknown worker", id, told)
-            self.check_assigned(worker, job, doc, reply[0] == 0)
+            self.check_assigned(worker, job, doc, reply[0] == 0, without)
             self.life.start(job, id)
             self.life.give_token(job, doc)
             started.append(job)
@@ -288,10 +289,12 @@ class Workers(Part):
             same(argument, job.argument, "argument of an assigned job")
         self.life.check_tokens(started)
         if len(reply) - 1 < limit and (reply[0] != 0 or not self.order.may_leave_some()):
-            left = [(worker, self.wants(worker)) for worker in self.registered.values() if self.wants(worker)]
+            asked = [worker for worker in self.registered.values() if worker.id not in without]
+            left = [(worker, self.wants(worker)) for worker in asked if self.wants(worker)]
             same(left if reply[0] or self.due_before < DEAR else [], [], "assigned less than possible")
         rests = [w.resting_until_ms for w in self.registered.values() if w.resting]
-        openings = self.openings_for_workers() if len(reply) - 1 < limit else []
+        # Nothing opens for those who are left out: their master asks anew when they are back.
+        openings = self.openings_for_workers(without) if len(reply) - 1 < limit else []
         self.clock.check_next(reply[0], self.due_before, also=rests + openings, given=len(reply) - 1)
         if wait and len(reply) == 1 and reply[0] != 0:
             self.sleepers.goes_to_sleep(master, wait, None, reply[0])
