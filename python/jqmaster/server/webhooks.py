@@ -6,6 +6,7 @@ retries. It is signed, and goes only where this server may push. Of an answer no
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from collections.abc import Mapping
@@ -77,7 +78,8 @@ class Webhooks(Sender):
         """As `Sender.send`, but no more at a time to one receiver than leaves room for others."""
         if not push.url:
             return failure("there is no such webhook", should_retry=False)
-        if sum(other.receiver == push.receiver for other in self.under_way.values()) > MOST_EACH:
+        before = itertools.takewhile(lambda other: other is not push, self.under_way.values())
+        if sum(other.receiver == push.receiver for other in before) >= MOST_EACH:
             return Answer("held", f"{push.receiver} has enough of them", random.uniform(*AGAIN_S))
         return await super().send(push)
 
