@@ -5,7 +5,7 @@
 -- @arg    request  token?              the same token gives the same jobs again
 -- @arg    wait     Wait?               where the server is woken when there is nothing
 -- @arg    without  set<worker>? 0..200    workers that get nothing for now
--- @reply  assigned                     {next_ms, worker, url, secrets, key, lapsed, document, argument, worker, ...}
+-- @reply  assigned                     {next_ms, worker, url, secrets, key, document, argument, worker, ...}
 -- @errors INVALID field
 -- @flags  drain, function
 -- @role   server
@@ -36,7 +36,7 @@ local plan = picker.plan(wish, spec.request, {})
 plan.has_slots = true
 function plan.front(worker)
   local record = workers.load(worker)
-  return { worker, record.u or "", record.s or "", record.a or "", record.l or 0 }
+  return { worker, record.u or "", record.s or "", record.a or "" }
 end
 local open_pools
 picker.give(plan, {

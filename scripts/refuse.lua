@@ -5,7 +5,7 @@
 -- @arg    worker       worker
 -- @arg    jobs         list<Lease> 0..1000
 -- @arg    why          unknown|busy|unreachable
--- @arg    retry_after  seconds? 0..3600 = 1  how long it gets nothing
+-- @arg    retry_after  seconds? 0..3600 = 1  how long it gets nothing, at least
 -- @arg    message      message?              for the jobs' history
 -- @reply  states
 -- @errors INVALID field, NOTFOUND worker

@@ -28,7 +28,7 @@ local function state_of(id, record, held)
   elseif workers.is_resting(id) then
     return record.w
   end
-  return held >= record.m and "full" or "ready"
+  return held >= workers.room(record) and "full" or "ready"
 end
 
 --- cmsgpack packs empty tables as lists, which these are.

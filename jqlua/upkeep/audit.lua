@@ -202,7 +202,7 @@ local function check_worker(id)
   local record, held = workers.load(id), call("ZCARD", keys.HELD .. id)
   expect(record or held == 0, "worker", id, "is unknown and holds jobs")
   if record and record.u then
-    local has_room = held < record.m and not record.k and not workers.is_resting(id)
+    local has_room = held < workers.room(record) and not record.k and not workers.is_resting(id)
     expect(has_room == has(keys.POOL .. record.p, id), "worker", id, "stands wrongly in its pool")
   end
 end

@@ -1,7 +1,8 @@
 -- Registered workers: their records, and the room of those that are pushed to. Such a worker stands in its pool's set,
 -- ordered by load, exactly while it may get another job: it holds fewer than max_jobs, does not rest and was not asked
--- to be quiet. Workers with the same queues, refused names and key share a pool, so that dispatch reads
--- pools and not workers.
+-- to be quiet. Who could not be reached, or let a lease run out, rests, each time in a row twice as long, and is then
+-- tried with one job at a time until it finishes one. Workers with the same queues, refused names and key share a pool,
+-- so that dispatch reads pools and not workers.
 local budget = require "jqlua.job.budget"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
@@ -31,6 +32,8 @@ local known = KEPT
 
 -- Records that this call has read, or false.
 local open = {}
+local FAILURES = 5 -- in a row; then no sign of life ends a worker's rests
+local MOST_REST_S = 300
 -- So soon after a sign of life picks and finishes write no other.
 local APART_MS = 1000
 
@@ -48,9 +51,9 @@ function M.decode(id, raw)
 end
 
 ---@return table? record not to be changed (see edit): {n name, q queues, u url, m max_jobs, r refused names, p pool,
---- w why it rests, k what was asked of it (quiet, stop), l how many of its attempts timed out, s secrets with a blank
---- between, a id of the key that it was registered with, h host, i pid, v version, j names of the jobs that it knows,
---- x ids of jobs that it is about to lose, t its last sign of life, as in keys.ALIVE}
+--- w why it rests, f how often in a row it failed, k what was asked of it (quiet, stop), l how many of its attempts
+--- timed out, s secrets with a blank between, a id of the key that it was registered with, h host, i pid, v version, j
+--- names of the jobs that it knows, x ids of jobs that it is about to lose, t its last sign of life, as in keys.ALIVE}
 function M.load(id)
   local record = open[id]
   if record ~= nil then
@@ -93,13 +96,18 @@ function M.is_resting(id)
   return due.at(due.RESTING .. id) ~= nil
 end
 
+--- How many jobs it may hold: one that failed is tried with a single one.
+function M.room(record)
+  return record.f and 1 or record.m
+end
+
 --- Adds a worker to its pool's set if it has room, or removes it.
 function M.place(id, record)
   if not record.u then
     return
   end
   local held = call("ZCARD", keys.HELD .. id)
-  if held >= record.m or record.k or M.is_resting(id) then
+  if held >= M.room(record) or record.k or M.is_resting(id) then
     call("ZREM", keys.POOL .. record.p, id)
   else
     local was_empty = call("EXISTS", keys.POOL .. record.p) == 0
@@ -166,16 +174,22 @@ function M.name_jobs(id, named)
   call("SET", keys.NAMED .. id, cmsgpack.pack(ids), "EX", KEPT_MS / 1000)
 end
 
---- Records a sign of life: an unreachable worker is reachable again.
-function M.seen(id)
+--- Records a sign of life: an unreachable worker is reachable again, unless it failed too often.
+---@param works? any whether it has finished something, so that its failures are over
+function M.seen(id, works)
   local now, record = meta.state[meta.NOW_MS], M.edit(id)
+  local has_failed = record.f
   call("ZADD", keys.ALIVE, now, id)
   due.note(due.WORKERS, now + settings.at(settings.WORKER_TTL) * 1000)
   record.t = now
-  if record.w == "unreachable" then
+  record.f = not works and record.f or nil
+  if record.w == "unreachable" and (record.f or 0) < FAILURES then
     M.end_rest(id, record)
   else
     M.save(id, record)
+    if works and has_failed then
+      M.place(id, record)
+    end
   end
 end
 
@@ -183,8 +197,8 @@ end
 function M.came_by(id)
   local record = open[id]
   local passed_ms = meta.state[meta.NOW_MS] - record.t
-  if passed_ms < 0 or passed_ms >= APART_MS or record.w == "unreachable" then
-    M.seen(id)
+  if passed_ms < 0 or passed_ms >= APART_MS or record.w == "unreachable" or record.f then
+    M.seen(id, true)
   end
 end
 
@@ -204,6 +218,10 @@ end
 --- Gives this worker no jobs until then.
 ---@param why string busy or unreachable
 function M.rest(id, record, why, until_ms)
+  if why == "unreachable" then
+    record.f = (record.f or 0) + (record.w == why and 0 or 1)
+    until_ms = math.max(until_ms, meta.state[meta.NOW_MS] + 1000 * math.min(2 ^ (record.f - 1), MOST_REST_S))
+  end
   record.w = why
   M.save(id, record)
   due.put(due.RESTING .. id, until_ms)
@@ -333,7 +351,8 @@ function M.lose(record, job_id)
   record.x[#record.x < MOST_RUNNING and #record.x + 1 or MOST_RUNNING] = job_id
 end
 
---- Counts an attempt that timed out, also of a worker that died before: one that picks has lost the job.
+--- Counts an attempt that timed out, also of a worker that died before: one that picks has lost the job, one that is
+--- pushed to may hang, and is unreachable until it shows a sign of life.
 ---@param job_id string|false false if the worker said so
 function M.lapsed(id, job_id)
   local record = M.edit(id)
@@ -341,7 +360,10 @@ function M.lapsed(id, job_id)
   record = record or dead and dead.d and dead
   if record then
     record.l = (record.l or 0) + 1
-    if job_id and not record.u then
+    if job_id and record.u and not dead then
+      M.rest(id, record, "unreachable", meta.state[meta.NOW_MS] + settings.at(settings.WORKER_TTL) * 1000)
+      return
+    elseif job_id and not record.u then
       M.lose(record, job_id)
     end
     (dead and list or M.save)(id, record)

@@ -41,13 +41,13 @@ def jq_redis() -> Iterator[str]:
     if given:
         yield given
         return
-    from jqmaster.server.embedded import EmbeddedRedisError, embedded_redis
+    from jqmaster.server.embedded import StartError, embedded_redis
 
     folder = tempfile.mkdtemp(prefix="jq-")
     try:
         with embedded_redis(folder) as url:
             yield url
-    except EmbeddedRedisError as error:
+    except StartError as error:
         pytest.skip(f"no Redis: {error}")
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,5 +1,5 @@
-"""Where a master may push. Workers' addresses come from whoever may register one, and an address may be that of
-something inside that trusts the master's host; so each connection is looked at when it is made, behind the name
+"""Where a server may push. Workers' addresses come from whoever may register one, and an address may be that of
+something inside that trusts the server's host; so each connection is looked at when it is made, behind the name
 service, which may say something else each time."""
 
 from __future__ import annotations

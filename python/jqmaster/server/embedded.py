@@ -7,6 +7,7 @@ on, and whoever starts next finds it.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import shutil
@@ -26,85 +27,86 @@ SOCKET_PATH_BYTES = 103  # sockaddr_un holds 104 bytes on macOS, one of them for
 INSTALL_HINT = "Install Redis 7.0 or newer (apt, dnf or brew install redis), or name a running one with --redis URL."
 START_TIMEOUT_S = 30.0
 TIMEOUT_S = 5.0
+# Small sorted sets are lists searched from end to end; beyond 32 entries a skip list is cheaper.
+OPTIONS = (
+    "--port 0 --unixsocket redis.sock --unixsocketperm 700 --appendonly yes --logfile redis.log "
+    "--maxmemory-policy noeviction --zset-max-ziplist-entries 32"
+)
 
 
-class EmbeddedRedisError(RuntimeError):
-    """The embedded Redis cannot be had; the message says why and what to do."""
+class StartError(RuntimeError):
+    """A server, or its own Redis, cannot start; the message says why and what to do. `code`: the process's, as
+    docs/cli.md has them: by default, that Redis cannot be used."""
+
+    def __init__(self, message: str, code: int = 4) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 @contextlib.contextmanager
 def embedded_redis(data_dir: str | os.PathLike[str], *, max_memory: int | None = None) -> Iterator[str]:
     """The URL of a redis-server on a unix socket, with its data under `data_dir` (append-only, no eviction), for one
     process; stopped at the end. It may be one that runs there already. One that is started takes at most `max_memory`
-    bytes for its data; default half of the machine's. Raises `EmbeddedRedisError`."""
+    bytes for its data; default half of the machine's. Raises StartError."""
     folder = Path(data_dir).absolute()
     path = folder / "redis.sock"
-    if len(os.fsencode(path)) > SOCKET_PATH_BYTES:
-        raise EmbeddedRedisError(f"{path} is too long for a unix socket; choose a shorter --data-dir")
     with contextlib.ExitStack() as stack:
         try:
+            if len(os.fsencode(path)) > SOCKET_PATH_BYTES:
+                raise OSError(errno.ENAMETOOLONG, "its name is too long for a unix socket")
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             if folder.stat().st_mode & stat.S_ISVTX:
-                raise EmbeddedRedisError(f"{folder} is shared with others; choose another --data-dir")
+                raise PermissionError(errno.EPERM, "it is shared with others")
             folder.chmod(0o700)  # what is in jobs is private
             fcntl.flock(stack.enter_context((folder / "lock").open("w")), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            why = f"another process has its Redis in {folder}"
-            raise EmbeddedRedisError(f"{why}; choose another --data-dir, or --redis unix://{path}") from None
         except OSError as error:
-            raise EmbeddedRedisError(f"cannot use {folder} for data: {error.strerror}") from error
-        process = _running(path, max_memory)
+            is_taken = isinstance(error, BlockingIOError)
+            why = f"another process has its Redis there, unix://{path}" if is_taken else error.strerror
+            raise StartError(f"cannot use {folder} for data: {why}; choose another --data-dir") from None
+        client = stack.enter_context(
+            Redis(unix_socket_path=str(path), socket_timeout=TIMEOUT_S, retry=Retry(NoBackoff(), 0))
+        )
+        process = _running(client, folder, max_memory)
         try:
             yield f"unix://{path}"
         finally:
             with contextlib.suppress(RedisError, subprocess.TimeoutExpired):
-                with contextlib.suppress(redis.ConnectionError), _client(path) as client:
-                    client.shutdown()  # it ends by closing the connection
+                client.shutdown()
                 if process is not None:
                     process.wait(TIMEOUT_S)
 
 
-def _client(path: Path) -> Redis:
-    return Redis(unix_socket_path=str(path), socket_timeout=TIMEOUT_S, retry=Retry(NoBackoff(), 0))
-
-
-def _running(path: Path, max_memory: int | None) -> subprocess.Popen[bytes] | None:
+def _running(client: Redis, folder: Path, max_memory: int | None) -> subprocess.Popen[bytes] | None:
     """Start it where it does not run, and wait until it answers; while it loads its data however long it takes."""
     deadline = time.monotonic() + START_TIMEOUT_S
     process = None
     while True:
         try:
-            with _client(path) as client:
-                client.ping()
+            client.ping()
             return process
         except BusyLoadingError:
             deadline = time.monotonic() + START_TIMEOUT_S
         except RedisError as error:
             # One that is there and does not answer must not get another beside it, with the same data.
             if process is None and isinstance(error, redis.ConnectionError):
-                process = _launch(path.parent, max_memory)
+                process = _launch(folder, max_memory)
             elif time.monotonic() > deadline or (process and process.poll() is not None):
                 if process:
                     process.kill()
-                log = path.parent / "redis.log"
+                log = folder / "redis.log"
                 why = " | ".join(log.read_text(errors="replace").splitlines()[-3:]) if log.exists() else "no log"
-                raise EmbeddedRedisError(f"redis-server does not answer ({error}): {why}") from error
+                raise StartError(f"redis-server does not answer ({error}): {why}") from error
         time.sleep(0.02)
 
 
 def _launch(folder: Path, max_memory: int | None) -> subprocess.Popen[bytes]:
     program = shutil.which("redis-server") or shutil.which("valkey-server")
     if program is None:
-        raise EmbeddedRedisError(f"no Redis URL was given and no redis-server is on PATH. {INSTALL_HINT}")
+        raise StartError(f"no Redis URL was given and no redis-server is on PATH. {INSTALL_HINT}")
     half = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    # Small sorted sets are lists searched from end to end; beyond 32 entries a skip list is cheaper.
-    options = (
-        "--port 0 --unixsocket redis.sock --unixsocketperm 700 --appendonly yes --logfile redis.log "
-        f"--maxmemory {half if max_memory is None else max_memory} --maxmemory-policy noeviction "
-        "--zset-max-ziplist-entries 32"
-    )
+    memory = str(half if max_memory is None else max_memory)
     # A session of its own: Ctrl-C at the terminal must reach the server alone, which stops Redis last.
     return subprocess.Popen(
-        [program, *options.split(), "--save", ""], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL, start_new_session=True, cwd=folder, umask=0o077,
+        [program, *OPTIONS.split(), "--save", "", "--maxmemory", memory], stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, cwd=folder, umask=0o077,
     )  # fmt: skip

@@ -10,7 +10,6 @@ import re
 import secrets
 import sys
 import time
-from typing import Any
 
 request_log = logging.getLogger("jqmaster.request")
 
@@ -28,18 +27,17 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
-        line: dict[str, Any] = {
+        if record.exc_info and not record.exc_text:  # which a failure's record has, bounded
+            record.exc_text = self.formatException(record.exc_info)
+        line = {
             "time": f"{moment}.{int(record.msecs):03d}Z",
             "level": record.levelname,
             "logger": record.name,
             "message": record.getMessage(),
+            **{name: value for name, value in record.__dict__.items() if name not in _USUAL},
+            "exception": record.exc_text,
         }
-        line.update((name, value) for name, value in record.__dict__.items() if name not in _USUAL)
         line = {name: value for name, value in line.items() if value is not None}
-        if record.exc_info and not record.exc_text:  # which a failure's record has, bounded
-            record.exc_text = self.formatException(record.exc_info)
-        if record.exc_text:
-            line["exception"] = record.exc_text
         return json.dumps(line, default=str, ensure_ascii=False)
 
 

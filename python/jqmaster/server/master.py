@@ -1,4 +1,4 @@
-"""What the HTTP layer needs of the rest of a JQ master, and the one object that holds it."""
+"""What the HTTP layer needs of the rest of a JQ server, and the one object that holds it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Color = Literal["grey", "blue", "green", "amber", "red", "purple"]
 
 @dataclass
 class Master:
-    """The parts of one JQ master. Whoever builds it starts and stops the parts.
+    """The parts of one JQ server. Whoever builds it starts and stops the parts.
 
-    While `draining` is set the master takes no new picks, `/health` answers 503 so that a load balancer looks
+    While `draining` is set the server takes no new picks, `/health` answers 503 so that a load balancer looks
     elsewhere, and open long polls are answered at once. It never goes back.
     """
 

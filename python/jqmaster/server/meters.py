@@ -1,4 +1,4 @@
-"""What one master counts about itself: requests, deliveries, calls of scripts. `GET /metrics` shows it."""
+"""What one server counts about itself: requests, deliveries, calls of scripts. `GET /metrics` shows it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,10 @@ disable_created_metrics()  # type: ignore[no-untyped-call] # a series more for e
 
 
 class Meters:
-    """Times since the master started, of which each is told with the values of its labels and the seconds. `breakers`:
-    workers, and receivers of webhooks, whose circuit is open."""
+    """Times since the server started, of which each is told with the values of its labels and the seconds."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.breakers: set[str] = set()
         text = "Time to answer; long polls wait on purpose."
         self.request = self._timer("http_request", text, FAST, "method", "path", "status")
         text = "Time until a script's reply was there, the way to Redis included."
@@ -29,8 +27,6 @@ class Meters:
         self.delivery = self._timer("delivery", text, SLOW, "to", "outcome")
         text = "Deliveries that are not answered yet."
         self.under_way = Gauge("jq_deliveries_under_way", text, registry=self.registry)
-        text = "Workers, and receivers of webhooks, that are sent nothing for a while."
-        Gauge("jq_breakers_open", text, registry=self.registry).set_function(lambda: len(self.breakers))
 
     def _timer(self, name: str, text: str, ends: Sequence[float], *labels: str) -> Callable[..., None]:
         # Looking up the series for its labels costs more than to count.

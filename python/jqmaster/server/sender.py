@@ -1,5 +1,5 @@
-"""What all that a server sends out has in common: jobs go to workers (`dispatch`), notifications to receivers
-(`webhooks`), signed, as far as `egress` allows, and to none more than `breakers` let through."""
+"""What a server sends out: jobs to workers (`dispatch`) and notifications to receivers (`webhooks`). Both are jobs that
+it carries to a URL, signed, where `egress` allows it. Who is pushed to, and how often, the engine decides."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from jqmaster.engine import packform
 from jqmaster.engine.engine import Engine, pack
 from jqmaster.errors import Forbidden, JQError, Unavailable
 from jqmaster.server import signing
-from jqmaster.server.breakers import Breakers, State
 from jqmaster.server.egress import Egress
 from jqmaster.server.meters import Meters
 
@@ -29,29 +28,27 @@ log = logging.getLogger("jqmaster.dispatch")
 CONNECT_TIMEOUT_S = 5.0
 STALE_WITHIN_S = 0.25  # a worker that closed an idle connection shows it at once; later it is the job that broke it
 AGAIN_S = 1.0
+BARRED_S = 300.0
+FULL_S = 0.05
 
 
 @dataclass(slots=True)
 class Push:
-    """A job that `worker` holds, and the request that carries it to `receiver`, of which logs tell as `address`.
+    """A job that `worker` holds, and the request that carries it to `url`, of which logs tell as `receiver`.
 
     `request_id`: which of its pushes it is, for the receiver. `key`: the id of the key that the worker was registered
-    with, "" for none. `lapsed`: how many attempts have at this worker. Until it `is_sent` nobody can have read
-    anything of it."""
+    with, "" for none. Until it `is_sent` nobody can have read anything of it."""
 
     id: str
     token: str
     worker: str
     receiver: str
-    address: str
     url: str
     secrets: Sequence[str]
     request_id: str
-    headers: Mapping[str, str]
     body: bytes
     within_s: float
     key: str = ""
-    lapsed: int = 0
     is_sent: bool = False
     is_reused: bool = False
 
@@ -63,11 +60,11 @@ class Answer:
     - `accepted`: the worker has it, and says by `POST /done` what becomes of it.
     - `success`, `failure`: that came as the answer: `spec`, without id and token; `follow`: specs and arguments of jobs
       to enqueue.
-    - `unknown`, `busy`, `unreachable`: the receiver did not take it.
+    - `unknown`, `busy`, `unreachable`: the receiver did not take it; or, with a `spec`, broke the connection.
     - `lapsed`: no answer within its time.
     - `held`: it was not sent, or its answer counts no more: the job goes back.
 
-    `message`: what this server says of it. `receiver`: how that is, as `Breakers.done` has it.
+    `message`: what this server says of it.
     """
 
     outcome: str
@@ -76,13 +73,11 @@ class Answer:
     spec: Mapping[str, Any] | None = None
     blob: bytes = packform.NIL
     follow: tuple[bytes, ...] = ()
-    receiver: State = "well"
 
 
-def failure(message: str, *, should_retry: bool = True, receiver: State = "well") -> Answer:
+def failure(message: str, *, should_retry: bool = True, outcome: str = "failure") -> Answer:
     """An outcome that the server states for the receiver."""
-    spec = {"type": "failure", "should_retry": should_retry, "message": message}
-    return Answer("failure", message, spec=spec, receiver=receiver)
+    return Answer(outcome, message, spec={"type": "failure", "should_retry": should_retry, "message": message})
 
 
 def make_session(egress: Egress) -> aiohttp.ClientSession:
@@ -111,48 +106,41 @@ def make_session(egress: Egress) -> aiohttp.ClientSession:
 
 
 class Sender:
-    """Sends what `take` brings, `most` at a time. `start`, then `stop`."""
+    """Sends what `take` brings. `start`, then `stop`."""
 
-    takes: str  # and it cannot, a log says
     what: str  # receivers are
+    most: int  # at a time
+    headers: Mapping[str, str]
 
-    def __init__(self, engine: Engine, master: str, most: int, egress: Egress, meters: Meters) -> None:
+    def __init__(self, engine: Engine, master: str, egress: Egress, meters: Meters) -> None:
         self.engine = engine
         self.master = master
         self.meters = meters
-        self.breakers = Breakers(most, meters, self.what)
-        self.session: aiohttp.ClientSession
-        self._most = most
+        self.under_way: dict[asyncio.Task[None], Push] = {}
+        self._session: aiohttp.ClientSession
         self._egress = egress
         self._loop_task: asyncio.Task[None]
-        self._pushes: set[asyncio.Task[None]] = set()
-        self._room = asyncio.Event()
         self._stopping = asyncio.Event()
 
     # -- what kinds of it do differently ----------------------------------------------------------
 
-    async def take(self, room: int) -> list[Push]:
-        """Up to so many, or none after a while. Raises what the engine does."""
+    async def take(self) -> list[Push]:
+        """Some, or none after a while. Raises what the engine does."""
         raise NotImplementedError
-
-    def held(self, push: Push) -> Answer | None:
-        """What comes of it without sending, as its receiver is left alone; None: it is sent, which is noted."""
-        if self.breakers.take(push.receiver):
-            return None
-        return Answer("unreachable", f"the {self.what} {push.receiver} failed; it is tried with one job")
 
     async def judge(self, push: Push, response: aiohttp.ClientResponse) -> Answer:
         """What an answer means."""
         raise NotImplementedError
 
     async def finish(self, push: Push, answer: Answer) -> None:
-        """Tell the engine the outcome."""
+        """Tell the engine the outcome. What this server says is no sign of life of the worker."""
         outcome = {**(answer.spec or {}), "id": push.id, "token": push.token}
-        await self.engine.raw("finish", pack({"worker": push.worker}), pack(outcome), answer.blob, *answer.follow)
+        who = {"worker": self.master if answer.message else push.worker}
+        await self.engine.raw("finish", pack(who), pack(outcome), answer.blob, *answer.follow)
 
     async def refuse(self, push: Push, answer: Answer) -> None:
         """Tell the engine that the receiver did not take it, or did not answer."""
-        raise NotImplementedError
+        await self.finish(push, failure(answer.message))
 
     async def release(self, push: Push, answer: Answer) -> None:
         """Give the job back, which costs it nothing."""
@@ -163,20 +151,15 @@ class Sender:
 
     def start(self) -> None:
         """Begin to send."""
-        self.session = make_session(self._egress)
-        self._loop_task = asyncio.create_task(self._run(), name=self.takes)
+        self._session = make_session(self._egress)
+        self._loop_task = asyncio.create_task(self._run(), name=f"push to {self.what}s")
 
     async def stop(self, timeout_s: float) -> None:
         """Take nothing more, wait for what is under way, and end what is left after `timeout_s`: its leases run out."""
         self._stopping.set()
-        self._room.set()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(timeout_s):
-                await asyncio.wait({self._loop_task})
-                if self._pushes:
-                    await asyncio.wait(self._pushes)
-        await end({self._loop_task, *self._pushes}, 1.0)
-        await self.session.close()
+        await asyncio.wait({self._loop_task}, timeout=timeout_s)
+        await end({self._loop_task, *self.under_way}, 1.0)
+        await self._session.close()
 
     async def pause(self, seconds: float) -> None:
         """Sleep, but not longer than this runs."""
@@ -186,38 +169,30 @@ class Sender:
     async def _run(self) -> None:
         failures = 0
         while not self._stopping.is_set():
-            room = self._most - len(self._pushes)
-            if room <= 0:
-                self._room.clear()
-                await self._room.wait()
+            if len(self.under_way) >= self.most:
+                await self.pause(FULL_S)
                 continue
             try:
-                for push in await self.take(room):
-                    task = asyncio.create_task(self._carry(push, self.held(push)), name=f"push {push.id}")
-                    self._pushes.add(task)
-                    task.add_done_callback(self._ended)
+                for push in await self.take():
+                    task = asyncio.create_task(self._carry(push), name=f"push {push.id}")
+                    self.under_way[task] = push
+                    task.add_done_callback(self.under_way.pop)
                 failures = 0
             except Exception as error:
-                level = logging.WARNING if isinstance(error, JQError) else logging.ERROR
-                log.log(level, "cannot %s, trying again: %s", self.takes, error, exc_info=level == logging.ERROR)
+                is_fault = not isinstance(error, JQError)
+                log.warning("cannot take jobs for %ss, trying again: %s", self.what, error, exc_info=is_fault)
                 await self.pause(backoff_s(failures))
                 failures += 1
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._pushes.discard(task)
-        self._room.set()
+        if self.under_way:
+            await asyncio.wait(self.under_way)
 
     # -- one push ---------------------------------------------------------------------------------
 
-    async def _carry(self, push: Push, answer: Answer | None) -> None:
-        if answer is None:
-            ended, started = Answer("held", receiver="unknown"), time.perf_counter()  # a stop ends it
-            try:
-                with self.meters.under_way.track_inprogress():
-                    answer = ended = await self.send(push)
-                self.meters.delivery(self.what, answer.outcome, time.perf_counter() - started)
-            finally:
-                self.breakers.done(push.receiver, ended.receiver, f"{push.address}: {ended.message}")
+    async def _carry(self, push: Push) -> None:
+        started = time.perf_counter()
+        with self.meters.under_way.track_inprogress():
+            answer = await self.send(push)
+        self.meters.delivery(self.what, answer.outcome, time.perf_counter() - started)
         await self._report(push, answer)
 
     async def send(self, push: Push) -> Answer:
@@ -227,8 +202,12 @@ class Sender:
             started = time.monotonic()
             push.is_sent = push.is_reused = False
             try:
-                signed = {**push.headers, **signing.signed(push.secrets, push.request_id, push.body)}
-                async with self.request("POST", push, deadline - started, data=push.body, headers=signed) as response:
+                signed = {**self.headers, **signing.signed(push.secrets, push.request_id, push.body)}
+                timeout = aiohttp.ClientTimeout(max(0.001, deadline - started), sock_connect=CONNECT_TIMEOUT_S)
+                async with self._session.post(
+                    push.url, data=push.body, headers=signed, timeout=timeout, allow_redirects=False,
+                    trace_request_ctx=push,
+                ) as response:  # fmt: skip
                     push.is_reused = False  # it has begun to answer
                     return await self.judge(push, response)
             except Exception as error:
@@ -237,28 +216,21 @@ class Sender:
                     return self.failed(push, error)
         raise AssertionError
 
-    def request(self, method: str, push: Push, within_s: float, **options: Any) -> Any:
-        """One request to where it goes, as aiohttp has it."""
-        timeout = aiohttp.ClientTimeout(max(0.001, within_s), sock_connect=CONNECT_TIMEOUT_S)
-        return self.session.request(
-            method, push.url, timeout=timeout, allow_redirects=False, trace_request_ctx=push, **options
-        )
-
     def failed(self, push: Push, error: Exception) -> Answer:
         """What it means that a request failed."""
         why = type(error).__name__  # what it says may be what something inside answered
         log.info("job %s to %s %s: %s: %s", push.id, self.what, push.receiver, why, error)
         code, text = (error.errno, error.strerror) if isinstance(error, OSError) else (None, None)
-        receiver: State = "hung" if isinstance(error, TimeoutError) else "failing"
         if code in (errno.EMFILE, errno.ENFILE):
-            return Answer("held", "this server has no more files to open", AGAIN_S, receiver="unknown")
+            return Answer("held", "this server has no more files to open", AGAIN_S)
         if not push.is_sent:
-            why = str(text) if code == errno.EPERM else f"the {self.what} could not be reached ({why})"
-            return Answer("unreachable", why, receiver=receiver)
-        if receiver == "hung":
-            return Answer("lapsed", f"no answer within {push.within_s:g} s", receiver=receiver)
+            if code == errno.EPERM:
+                return Answer("unreachable", str(text), BARRED_S)
+            return Answer("unreachable", f"the {self.what} could not be reached ({why})")
+        if isinstance(error, TimeoutError):
+            return Answer("lapsed", f"no answer within {push.within_s:g} s")
         broken = f"the {self.what} broke the connection before it answered ({why}), and may have read it"
-        return failure(broken, receiver=receiver)
+        return failure(broken, outcome="unreachable")
 
     async def _report(self, push: Push, answer: Answer) -> None:
         """Tell the engine, again and again while Redis is away or refuses, for as long as the lease may stand.

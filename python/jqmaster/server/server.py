@@ -1,4 +1,4 @@
-"""A JQ master as a process: its Redis, its parts, the HTTP server, and a stop that loses nothing."""
+"""A JQ server as a process: its Redis, its parts, the HTTP server, and a stop that loses nothing."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from jqmaster.connection.url import without_password
 from jqmaster.connection.wake import end
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.scripts import Form
-from jqmaster.errors import JQError, UnsuitableServer
+from jqmaster.errors import JQError
 from jqmaster.server import logs
 from jqmaster.server.dispatch import Dispatch
 from jqmaster.server.egress import Egress
-from jqmaster.server.embedded import EmbeddedRedisError, embedded_redis
+from jqmaster.server.embedded import StartError, embedded_redis
 from jqmaster.server.http import http1
 from jqmaster.server.http.access import is_loopback
 from jqmaster.server.http.app import App
@@ -35,22 +35,11 @@ from jqmaster.server.keyring import Keyring
 from jqmaster.server.loop import Loop
 from jqmaster.server.master import Color, Master, Networks
 from jqmaster.server.meters import Meters
+from jqmaster.server.sender import Sender
 from jqmaster.server.sockets import bind_tcp
 from jqmaster.server.webhooks import Webhooks
 
 log = logging.getLogger("jqmaster.server")
-
-DEFAULT_PORT = 8400
-
-EXIT_OK, EXIT_FAILED, EXIT_REDIS = 0, 1, 4  # as docs/cli.md has them
-
-
-class StartError(Exception):
-    """The master cannot start; the message says why. `code` is the process's exit code."""
-
-    def __init__(self, message: str, code: int = EXIT_FAILED) -> None:
-        super().__init__(message)
-        self.code = code
 
 
 @dataclass
@@ -61,11 +50,10 @@ class ServeOptions:
     namespace: str = "{jq}"
     form: Form = "auto"
     host: str = "127.0.0.1"
-    port: int = DEFAULT_PORT  # 0: any free one
+    port: int = 8400  # 0: any free one
     data_dir: Path = field(default_factory=lambda: Path("var"))
     max_memory: int | None = None  # of an own Redis, in bytes; 0: any. None: half of what is available
     stop_timeout_s: float = 10.0
-    max_deliveries: int = 1000
     recreate: bool = False  # set a namespace up again that has vanished
     access_log: bool = False  # a line for each request
     allowed_hosts: Collection[str] = ()  # names to be asked by; "*": any
@@ -84,8 +72,8 @@ class ServeOptions:
         return is_loopback(self.host)
 
     def hosts(self) -> Collection[str] | None:
-        """The names to be asked by, beside addresses and localhost. None: any, as when the master listens to
-        the network without having been told its names."""
+        """The names to be asked by, beside addresses and localhost. None: any, as when it listens to the
+        network without having been told its names."""
         if "*" in self.allowed_hosts or not (self.allowed_hosts or self.is_local):
             return None
         return frozenset(name.lower() for name in self.allowed_hosts)
@@ -97,30 +85,30 @@ class ServeOptions:
 
 
 class Server:
-    """One master. `start`, then `stop`; `url` and `redis_url` are known in between, and `http` ends by itself only
-    where it fails. `embedded`: an own Redis, if there is one, to be closed alone by who exits at once."""
+    """`async with` it has Redis, loads the scripts, listens and starts all parts, or raises StartError with nothing
+    left running. Within, `url` and `redis_url` are known, and `http` ends by itself only where it fails. `embedded`: an
+    own Redis, if there is one, to be closed alone by who exits at once."""
 
     def __init__(self, options: ServeOptions) -> None:
         self.options = options
         self.url = ""
-        self.redis_url = ""
+        self.redis_url = options.redis_url or ""
         self.master: Master
         self.app: App
-        self.dispatches: list[Dispatch]  # one for each partition
-        self.webhooks: Webhooks
+        self.senders: list[Sender]
         self.http: asyncio.Task[None]
         self.embedded = contextlib.ExitStack()
         self._parts = contextlib.AsyncExitStack()  # what was started, and how each is stopped
         self._stop_by = 0.0
 
-    async def start(self) -> None:
-        """Have Redis, load the scripts, start all parts and listen. Raises StartError, with nothing left
-        running."""
-        try:
+    async def __aenter__(self) -> Server:
+        async with self._parts as parts:
             await self._start()
-        except BaseException:
-            await self.stop()
-            raise
+            self._parts = parts.pop_all()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
 
     async def stop(self) -> None:
         """Stop within about `stop_timeout_s`: no new work, long polls answered at once, deliveries under way
@@ -128,42 +116,33 @@ class Server:
         self._stop_by = asyncio.get_running_loop().time() + self.options.stop_timeout_s
         await self._parts.aclose()
 
-    def _left_s(self, least_s: float, share: float = 1.0) -> float:
-        return max(least_s, (self._stop_by - asyncio.get_running_loop().time()) * share)
-
-    async def __aenter__(self) -> Server:
-        await self.start()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.stop()
+    def _left_s(self, least_s: float) -> float:
+        """How long a part may take to stop, as others come after it."""
+        return max(least_s, (self._stop_by - asyncio.get_running_loop().time()) * 0.6)
 
     # -- parts ------------------------------------------------------------------------------------
 
     async def _start(self) -> None:
         options = self.options
-        listening = self._listen()
-        self.redis_url = options.redis_url or await self._own_redis()
+        listening = self._listen()  # before anything else: an address in use is the most common mistake
+        if not self.redis_url:
+            own = embedded_redis(options.data_dir, max_memory=options.max_memory)
+            self._parts.push_async_callback(asyncio.to_thread, self.embedded.close)
+            self.redis_url = await asyncio.to_thread(self.embedded.enter_context, own)
         try:
             here = Opened(self.redis_url, options.namespace, form=options.form, recreate=options.recreate)
             self._parts.push_async_callback(here.close)
             await here.load()
             keyring = await self._keys(here.engine)
-        except UnsuitableServer as error:
-            raise StartError(str(error), EXIT_REDIS) from None
         except (JQError, RedisError, ValueError) as error:
-            raise StartError(f"cannot use Redis at {without_password(self.redis_url)}: {error}", EXIT_REDIS) from None
+            raise StartError(f"cannot use Redis at {without_password(self.redis_url)}: {error}") from None
         waiting, ended = here.waiting(), here.ended()
         self._parts.push_async_callback(waiting.stop)
         self._parts.push_async_callback(ended.stop)
         engine, meters, egress = here.engine, Meters(), options.egress()
         name = f"{socket.gethostname()}:{os.getpid()}"
-        share = max(1, options.max_deliveries // len(here.engines))
-        self.dispatches = [
-            Dispatch(part, master=name, egress=egress, keyring=keyring, max_deliveries=share, meters=meters)
-            for part in here.engines
-        ]
-        self.webhooks = Webhooks(engine, waiting, master=name, egress=egress, meters=meters)
+        self.senders = [Dispatch(part, name, egress, meters, keyring) for part in here.engines]
+        self.senders.append(Webhooks(engine, name, egress, meters, waiting))
         self.master = Master(
             engine, waiting, ended, keyring, proxies=options.trusted_proxies, meters=meters,
             redis=without_password(self.redis_url), environment=options.environment, color=options.environment_color,
@@ -172,26 +151,15 @@ class Server:
         self._serve_http(listening)
         # The HTTP server still answers meanwhile: outcomes of running jobs are welcome to the end.
         self._parts.push_async_callback(self._stop_work)
-        for dispatch in self.dispatches:
-            dispatch.start()
-        self.webhooks.start()
+        for sender in self.senders:
+            sender.start()
 
     async def _stop_work(self) -> None:
-        master = self.master
-        master.draining.set()
-        master.waiting.drain()
-        master.ended.drain()
-        most_s = self._left_s(0.1, 0.6)
-        await asyncio.gather(*(part.stop(most_s) for part in (*self.dispatches, self.webhooks)))
-
-    async def _own_redis(self) -> str:
-        """Start one; its URL."""
-        own = embedded_redis(self.options.data_dir, max_memory=self.options.max_memory)
-        self._parts.push_async_callback(asyncio.to_thread, self.embedded.close)
-        try:
-            return await asyncio.to_thread(self.embedded.enter_context, own)
-        except EmbeddedRedisError as error:
-            raise StartError(str(error), EXIT_REDIS) from None
+        self.master.draining.set()
+        self.master.waiting.drain()
+        self.master.ended.drain()
+        most_s = self._left_s(0.1)
+        await asyncio.gather(*(sender.stop(most_s) for sender in self.senders))
 
     async def _keys(self, engine: Engine) -> Keyring:
         """The namespace's keys. Raises JQError, and StartError where others than this host may ask, and there are
@@ -205,29 +173,23 @@ class Server:
                 raise StartError(
                     f"on {options.host} others than this host can ask, and {options.namespace} has no keys. Create "
                     "one: jqmaster keys create NAME --role admin --redis URL; or serve --insecure lets everybody do "
-                    "everything"
+                    "everything",
+                    code=1,
                 )
             log.warning("--insecure: whoever reaches %s may do everything, as there are no keys", self.url)
         return keyring
 
     def _listen(self) -> socket.socket:
-        """Bind before anything else: an address in use is the most common mistake, and costs nothing to
-        find."""
         options = self.options
+        cannot = f"cannot listen on {options.host}:{options.port}"
         try:
-            scheme = "http" if options.tls_cert is None else "https"
-            listening, self.url = bind_tcp(options.host, options.port, scheme)
+            listening, self.url = bind_tcp(options.host, options.port, "https" if options.tls_cert else "http")
             self._parts.callback(listening.close)
-            listening.listen(http1.BACKLOG)
-        except OSError as error:
-            where = f"{options.host}:{options.port}"
-            raise StartError(f"cannot listen on {where}: {error.strerror or error}") from None
-        if options.tls_cert:
-            try:
+            if options.tls_cert:
+                cannot = f"no certificate with its key in {options.tls_cert} {options.tls_key or ''}"
                 ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(options.tls_cert, options.tls_key)
-            except (OSError, ssl.SSLError) as error:
-                files = " and ".join(str(file) for file in (options.tls_cert, options.tls_key) if file)
-                raise StartError(f"no certificate with its key in {files}: {error.strerror or error}") from None
+        except OSError as error:
+            raise StartError(f"{cannot}: {error.strerror or error}", code=1) from None
         return listening
 
     def _serve_http(self, listening: socket.socket) -> None:
@@ -240,7 +202,7 @@ class Server:
 
         async def stop() -> None:
             shutdown.set()
-            timeout_s = config.graceful_timeout = self._left_s(0.2, 0.6)
+            timeout_s = config.graceful_timeout = self._left_s(0.2)
             app.hurry(timeout_s / 3)
             await asyncio.wait({http}, timeout=timeout_s + 1)
             await end((http,), 1.0)
@@ -275,17 +237,16 @@ async def _run(options: ServeOptions) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, on_signal, number)
     try:
-        await server.start()
+        async with server:
+            own = " (own)" if options.redis_url is None else ""
+            logs.say(log, f"JQ server {__version__} listens on {server.url}")
+            logs.say(log, f"Redis {without_password(server.redis_url)}{own}, namespace {options.namespace}")
+            told = asyncio.create_task(stopping.wait())
+            await asyncio.wait((told, server.http), return_when=asyncio.FIRST_COMPLETED)
     except StartError as error:
         logs.say(log, str(error), is_error=True)
         return error.code
-    own = " (own)" if options.redis_url is None else ""
-    logs.say(log, f"JQ server {__version__} listens on {server.url}")
-    logs.say(log, f"Redis {without_password(server.redis_url)}{own}, namespace {options.namespace}")
-    told = asyncio.create_task(stopping.wait())
-    await asyncio.wait((told, server.http), return_when=asyncio.FIRST_COMPLETED)
-    await server.stop()
-    if not stopping.is_set():
-        logs.say(log, "the HTTP server ended by itself", is_error=True)
-        return EXIT_FAILED
-    return EXIT_OK
+    if stopping.is_set():
+        return 0
+    logs.say(log, "the HTTP server ended by itself", is_error=True)
+    return 1

@@ -1,11 +1,12 @@
-"""Notifications of ends, which a master carries to the URLs of webhooks (docs/webhooks.md).
+"""Notifications of ends, which a server carries to the URLs of webhooks (docs/webhooks.md).
 
-They are jobs of a queue that masters pick from as any worker does, so a notification is lost with no master, and has
-retries. It is signed, and goes only where this master may push. Of an answer nothing is read but its head.
+They are jobs of a queue that servers pick from as any worker does, so a notification is lost with no server, and has
+retries. It is signed, and goes only where this server may push. Of an answer nothing is read but its head.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from collections.abc import Mapping
@@ -18,7 +19,6 @@ from jqmaster import __version__
 from jqmaster.engine import replies
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import Waiting
-from jqmaster.server.breakers import State
 from jqmaster.server.egress import Egress
 from jqmaster.server.message import JSON
 from jqmaster.server.meters import Meters
@@ -26,7 +26,7 @@ from jqmaster.server.sender import Answer, Push, Sender, failure
 
 QUEUE = "jq.webhooks"
 OWN = "notify"  # the webhook that has the secrets for jobs' own URLs
-MOST = 100  # notifications under way
+MOST_EACH = 50  # notifications under way to one receiver
 BATCH = 20
 ANSWER_S = 15.0  # half of their lease
 WAIT_S = 3600.0
@@ -38,33 +38,29 @@ _HEADERS = {"content-type": JSON, "user-agent": f"jqmaster/{__version__}", "conn
 
 
 class Webhooks(Sender):
-    """Delivers notifications, at most `MOST` at a time. `start`, then `stop`, which needs `waiting` drained."""
+    """Delivers notifications. `start`, then `stop`, which needs `waiting` drained."""
 
-    takes = "take notifications"
     what = "receiver"
+    most = 4 * MOST_EACH
+    headers = _HEADERS
 
-    def __init__(self, engine: Engine, waiting: Waiting, *, master: str, egress: Egress, meters: Meters) -> None:
-        super().__init__(engine, master, MOST, egress, meters)
+    def __init__(self, engine: Engine, master: str, egress: Egress, meters: Meters, waiting: Waiting) -> None:
+        super().__init__(engine, master, egress, meters)
         self._waiting = waiting
         self._is_used = False  # the namespace has had notifications
-        self._jobs: list[dict[str, Any]] = []  # that are picked, and not yet on their way
 
-    async def take(self, room: int) -> list[Push]:
+    async def take(self) -> list[Push]:
         """Pick notifications, and wait for them."""
         if not self._is_used and not (await self.engine.queues([QUEUE])).documents:
             await self.pause(LOOK_EVERY_S)
             return []
         self._is_used = True
-        if not self._jobs:
-            wish = {"worker": self.master, "queues": QUEUE, "count": min(room, BATCH)}
-            reply = await self._waiting.pick(wish, WAIT_S)
-            self._jobs = [replies.plain_value(packed) for packed in reply[1::2]]
-        if not self._jobs:
+        reply = await self._waiting.pick({"worker": self.master, "queues": QUEUE, "count": BATCH}, WAIT_S)
+        if len(reply) == 1:
             await self.pause(0.1)  # others that wait are told to stop a moment earlier, and answered at once
             return []
         hooks = {hook["id"]: hook for hook in await self.engine.webhooks(secrets=True)}
-        jobs, self._jobs = self._jobs, []
-        return [self._push(job, hooks) for job in jobs]
+        return [self._push(replies.plain_value(packed), hooks) for packed in reply[1::2]]
 
     def _push(self, job: Mapping[str, Any], hooks: Mapping[str, Any]) -> Push:
         """Where it goes, as its webhook is now."""
@@ -73,30 +69,24 @@ class Webhooks(Sender):
         url = webhook.get("url") or hook.get("url") or ""
         receiver = url.partition("://")[2].partition("/")[0].partition("?")[0].lower()  # the rest may be a secret
         return Push(
-            id=job["id"], token=job["token"], worker=self.master, receiver=receiver,
-            address=receiver, url=url, secrets=hook.get("secrets") or [], request_id=job["id"], headers=_HEADERS,
+            id=job["id"], token=job["token"], worker=self.master, receiver=receiver, url=url,
+            secrets=hook.get("secrets") or [], request_id=job["id"],
             body=body_of(webhook["event"]) if url else b"", within_s=ANSWER_S,
         )  # fmt: skip
 
-    def held(self, push: Push) -> Answer | None:
-        """One receiver has no more of them under way than all others could, and after failures none for a while."""
+    async def send(self, push: Push) -> Answer:
+        """As `Sender.send`, but no more at a time to one receiver than leaves room for others."""
         if not push.url:
             return failure("there is no such webhook", should_retry=False)
-        out_s = self.breakers.without().get(push.receiver)
-        if out_s is None and self.breakers.take(push.receiver):
-            return None
-        why = f"{push.receiver} has enough of them, or failed often"
-        return Answer("held", why, (out_s or 0) + random.uniform(*AGAIN_S))
+        before = itertools.takewhile(lambda other: other is not push, self.under_way.values())
+        if sum(other.receiver == push.receiver for other in before) >= MOST_EACH:
+            return Answer("held", f"{push.receiver} has enough of them", random.uniform(*AGAIN_S))
+        return await super().send(push)
 
     async def judge(self, push: Push, response: aiohttp.ClientResponse) -> Answer:
         if 200 <= response.status < 300:
             return Answer("success", spec={"type": "success"})
-        receiver: State = "failing" if response.status >= 500 or response.status == 429 else "well"
-        why = f"the receiver answered {response.status}"
-        return failure(why, should_retry=response.status != 410, receiver=receiver)
-
-    async def refuse(self, push: Push, answer: Answer) -> None:
-        await self.finish(push, failure(answer.message))
+        return failure(f"the receiver answered {response.status}", should_retry=response.status != 410)
 
 
 def body_of(event: Mapping[str, Any]) -> bytes:

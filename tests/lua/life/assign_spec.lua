@@ -30,7 +30,7 @@ describe("assign", function()
       calls = calls + 1
       reply = jq:call("assign", { master = "m" })
     until reply[1] ~= 0 or reply[2]
-    assert.are.equal(8, #reply) -- next_ms and a job
+    assert.are.equal(7, #reply) -- next_ms and a job
     assert.is_true(calls > 1)
   end)
 end)

@@ -45,6 +45,33 @@ describe("refuse", function()
       jq:call("heartbeat", { worker = worker, jobs = {} })
       assert.are.same({ job.id }, space.ids(jq:assign()))
     end)
+    it("has the worker tried with one job at a time until it finishes one", function()
+      jq:enqueue_all("a", "a", "a", "a")
+      refuse(nil, "unreachable")
+      refuse(nil, "unreachable") -- of one that was under way at the same time
+      assert.are.equal(0, #jq:assign())
+      jq:pass(1)
+      local tried = jq:assign()
+      assert.are.equal(1, #tried)
+      assert.are.same({ "full", 0 }, { jq:worker(worker).state, #jq:assign() })
+      local outcome = { id = tried[1].id, token = tried[1].token, type = "success" }
+      jq:call("finish", { worker = worker }, outcome, msgpack.NIL)
+      assert.are.equal(3, #jq:assign())
+    end)
+    it("lasts twice as long each time in a row, and from the fifth on whatever signs of life there are", function()
+      jq:enqueue("a")
+      for _, pause in ipairs({ 1, 2, 4, 8, 16 }) do
+        refuse(nil, "unreachable")
+        if pause > 8 then
+          jq:call("heartbeat", { worker = worker, jobs = {} })
+        end
+        jq:pass(pause - 1)
+        assert.are.equal(0, #jq:assign())
+        jq:pass(1)
+        refuse(jq:assign()[1], "busy")
+        jq:pass(1)
+      end
+    end)
   end)
   it("loses no count of timeouts with the sign of life that ends it", function()
     local id = jq:register({ queues = { "a" } })

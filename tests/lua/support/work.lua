@@ -183,10 +183,10 @@ function Space:assign(spec)
   spec.master = spec.master or "master"
   local reply = self:call("assign", spec)
   local jobs = { next_ms = reply[1] }
-  for i = 2, #reply, 7 do
-    local job = msgpack.unpack(reply[i + 5])
+  for i = 2, #reply, 6 do
+    local job = msgpack.unpack(reply[i + 4])
     job.to, job.url, job.secrets, job.key = reply[i], reply[i + 1], reply[i + 2], reply[i + 3]
-    job.lapsed, job.blob = reply[i + 4], reply[i + 6]
+    job.blob = reply[i + 5]
     jobs[#jobs + 1] = job
   end
   return self:note(jobs)

@@ -143,9 +143,9 @@ async def test_library_worker_and_master_speak_tls(tls: Tls, tmp_path: Path) -> 
 async def test_a_server_of_another_authority_is_refused(tls: Tls) -> None:
     with pytest.raises(StartError, match="CERTIFICATE_VERIFY_FAILED"):
         url = tls.url(ssl_ca_certs=tls.ca.with_name("other-ca.crt"))
-        await Server(ServeOptions(redis_url=url, port=0)).start()
+        await Server(ServeOptions(redis_url=url, port=0)).__aenter__()
 
 
 async def test_a_client_without_a_certificate_is_refused(tls: Tls) -> None:
     with pytest.raises(StartError, match="cannot use Redis at"):
-        await Server(ServeOptions(redis_url=tls.url(ssl_certfile="", ssl_keyfile=""), port=0)).start()
+        await Server(ServeOptions(redis_url=tls.url(ssl_certfile="", ssl_keyfile=""), port=0)).__aenter__()

@@ -220,24 +220,17 @@ async def test_a_connection_that_breaks_under_the_job_is_a_failure(
 # -- the loop --------------------------------------------------------------------------------------
 
 
-async def test_deliveries_to_several_workers_are_bounded_together(engine: Engine) -> None:
-    under_way = most = 0
-
+async def test_deliveries_under_way_are_bounded(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     async def slow(_job: dict[str, Any]) -> web.Response:
-        nonlocal under_way, most
-        under_way += 1
-        most = max(most, under_way)
         await asyncio.sleep(0.02)
-        under_way -= 1
         return web.Response(status=202)
 
-    async with contextlib.AsyncExitStack() as workers:
-        for _ in range(6):  # each that does nothing would be given a job
-            await workers.enter_async_context(worker(engine, slow))
-        jobs = await engine.enqueue([({"name": "mail"}, b"\xc0")] * 30)
-        dispatch = await workers.enter_async_context(dispatching(engine, max_deliveries=3))
+    monkeypatch.setattr(Dispatch, "most", 3)
+    monkeypatch.setattr("jqmaster.server.dispatch.BATCH", 1)
+    jobs = await engine.enqueue([({"name": "mail"}, b"\xc0")] * 30)
+    async with worker(engine, slow, max_jobs=100) as stub, dispatching(engine) as dispatch:
         await eventually(lambda: came_to(dispatch, "accepted") == len(jobs))
-    assert 1 < most <= 3
+    assert 1 < stub.most_under_way <= 3
 
 
 async def test_an_outcome_outlives_a_restart_of_redis() -> None:

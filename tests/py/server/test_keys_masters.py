@@ -108,7 +108,7 @@ class TestWhereTheyAreAskedFor:
     async def test_to_others_a_master_without_keys_does_not_listen(self, redis_url: str, namespace: str) -> None:
         options = ServeOptions(redis_url=redis_url, namespace=namespace, host="0.0.0.0", port=0)
         with pytest.raises(StartError, match=r"has no keys. Create one: jqmaster keys create"):
-            await Server(options).start()
+            await Server(options).__aenter__()
 
     async def test_to_others_it_listens_and_warns_when_told_to(
         self, redis_url: str, namespace: str, own: Engine, caplog: pytest.LogCaptureFixture

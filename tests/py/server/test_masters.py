@@ -47,7 +47,7 @@ async def test_every_job_is_delivered_once(masters: Masters, own: Engine) -> Non
         await eventually(lambda: _done(own, "mail", len(made)))
         delivered = Counter(job["id"] for stub in (one, two) for job in stub.jobs)
     assert delivered == Counter(made)
-    assert sum(came_to(master.dispatches[0], *FINISHED) for master in masters) == len(made)
+    assert sum(came_to(master.senders[0], *FINISHED) for master in masters) == len(made)
 
 
 async def _done(engine: Engine, queue: str, count: int) -> bool:
@@ -79,11 +79,11 @@ async def test_a_master_that_is_killed_takes_no_moment_with_it(
     await enqueue(own, delay=0.01)  # every master looks once, and sleeps by the shorter time from then on
     await asyncio.sleep(0.1)
     for master in masters:
-        master.dispatches[0]._channel.wake_all()
+        master.senders[0]._channel.wake_all()
     job = await enqueue(own, delay=1.5)
     for index, master in enumerate(masters):
         if index != survivor:
-            for task in (master.dispatches[0]._loop_task, master.dispatches[0]._channel._listener):
+            for task in (master.senders[0]._loop_task, master.senders[0]._channel._listener):
                 if task is not None:
                     task.cancel()
     await until(own, job, "queued")

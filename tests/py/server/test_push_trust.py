@@ -73,7 +73,7 @@ async def test_no_url_leaves_a_job_running(engine: Engine, dispatch: Dispatch, h
 
 def test_what_cannot_be_decoded_stops_no_dispatch() -> None:
     document = msgpack.packb({"id": "0" * 14, "token": "1-", "name": "a", "attempt": 1, "timeout": 1})
-    [push] = assigned([b"w", b"http://\xff/", b"", b"", 0, document, b"\xc0"])
+    [push] = assigned([b"w", b"http://\xff/", b"", b"", document, b"\xc0"])
     assert push.url.startswith("http://") and push.url.endswith("/worker-job")
 
 

@@ -18,7 +18,7 @@ class Live:
     loop: asyncio.AbstractEventLoop
 
     def __post_init__(self) -> None:
-        self.run(self.server.start())
+        self.run(self.server.__aenter__())
         self.url, self.master = self.server.url, self.server.master
         self.port = int(self.url.rpartition(":")[2])
 

@@ -175,9 +175,9 @@ async def worker(
 
 @asynccontextmanager
 async def dispatching(engine: Engine, **options: Any) -> AsyncIterator[Dispatch]:
-    """A master's dispatch."""
-    parts = {"max_deliveries": 1000, "meters": Meters(), "egress": Egress(), "keyring": Keyring(engine)}
-    dispatch = Dispatch(engine, master="test", **{**parts, **options})
+    """A server's dispatch."""
+    parts = {"meters": Meters(), "egress": Egress(), "keyring": Keyring(engine)}
+    dispatch = Dispatch(engine, "test", **{**parts, **options})
     dispatch.start()
     yield dispatch
     await dispatch.stop(0.5)

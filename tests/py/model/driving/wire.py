@@ -146,8 +146,8 @@ DECODE = {
     "grant": plain_document,
     "subscribe": document, "webhooks": lambda reply: [document(doc) for doc in reply],
     "result": lambda reply: [reply[0].decode(), *reply[1:]],
-    "assign": lambda reply: [reply[0], *([*(text(one) for one in told), lapsed, unpack_document(doc), argument]
-                                         for *told, lapsed, doc, argument in grouped(reply[1:], 7))],
+    "assign": lambda reply: [reply[0], *([*(text(one) for one in told), unpack_document(doc), argument]
+                                         for *told, doc, argument in grouped(reply[1:], 6))],
 }  # fmt: skip
 
 

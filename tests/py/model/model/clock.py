@@ -82,8 +82,7 @@ class Clock(Part):
             if not shown:
                 del self.workers.registered[worker.id]
             elif shown["state"] == "unreachable" != worker.resting:  # some of its jobs are left
-                worker.resting = "unreachable"
-                worker.resting_until_ms = self.now + ms(self.settings["worker_ttl"])
+                self.workers.rest(worker, "unreachable", ms(self.settings["worker_ttl"]))
 
     def end_rests(self, left_some):
         for worker in self.workers.registered.values():

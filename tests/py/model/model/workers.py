@@ -25,6 +25,7 @@ class Worker:
     noted_ms: int  # the sign of life that was noted last
     request: str = ""  # quiet or stop
     lapsed: int = 0
+    failures: int = 0  # in a row: it could not be reached, or let a lease run out
     key: str = ""  # of the HTTP API, with which it was registered
     secrets: str = ""  # with a blank between; nobody is shown them but who pushes
     resting: str | None = None  # why it gets nothing until resting_until_ms: busy or unreachable
@@ -65,13 +66,21 @@ class Workers(Part):
         worker = self.registered.get(id)
         if worker:
             worker.seen_ms = worker.noted_ms = self.now
-            if worker.resting == "unreachable":
+            if worker.resting == "unreachable" and worker.failures < 5:
                 worker.resting = None
+
+    def rest(self, worker, why, least_ms):
+        """It gets nothing for a while; the longer the more often in a row it failed."""
+        if why == "unreachable":
+            worker.failures += worker.resting != why
+            least_ms = max(least_ms, 1000 * min(2 ** (worker.failures - 1), 300))
+        worker.resting, worker.resting_until_ms = why, self.now + least_ms
 
     def came_by(self, id):
         """Picks and finishes are no new sign of life within a second of one."""
         worker = self.registered.get(id)
-        if worker and (worker.resting == "unreachable" or self.now - worker.noted_ms >= 1000):
+        if worker and (worker.failures or self.now - worker.noted_ms >= 1000):
+            worker.failures = 0
             self.sign_of_life(id)
 
     def picks_without(self, id, names):
@@ -179,8 +188,11 @@ class Workers(Part):
                 channel.somebody_left = True
 
     def transition(self, job, was, event=None):
-        if event in ("failed", "lapsed") and job.reason in ("timeout", "lapses") and job.worker_id in self.registered:
-            self.registered[job.worker_id].lapsed += 1
+        worker = self.registered.get(job.worker_id)
+        if worker and event in ("failed", "lapsed") and job.reason in ("timeout", "lapses"):
+            worker.lapsed += 1
+            if worker.url and event == "lapsed":
+                self.rest(worker, "unreachable", ms(self.settings["worker_ttl"]))
 
     def state_of(self, worker):
         if worker.request:
@@ -189,7 +201,7 @@ class Workers(Part):
             return "pulling"
         if worker.resting:
             return worker.resting
-        return "full" if len(self.held(worker)) >= worker.max_jobs else "ready"
+        return "full" if len(self.held(worker)) >= (1 if worker.failures else worker.max_jobs) else "ready"
 
     def wants(self, worker):
         """The jobs that may be given to a worker right now for certain, best rank first."""
@@ -251,15 +263,15 @@ class Workers(Part):
     def told_of(self, id):
         """What `assign` tells of who gets a job."""
         worker = self.registered.get(id)
-        return [worker.url, worker.secrets, worker.key, worker.lapsed] if worker else ["", "", "", 0]
+        return [worker.url, worker.secrets, worker.key] if worker else ["", "", ""]
 
     def assign(self, reply, master, limit=100, wait=None, request=None, without=()):
         until_ms, answer = self.work.requests.get(("assign", request), (0, []))
-        again = [0, *(pair[5:] for pair in reply[1:])]
+        again = [0, *(pair[4:] for pair in reply[1:])]
         if answer and (self.now < until_ms or self.work.is_repeat(again, answer)):
             jobs = self.work.started_again(answer)
             to = [(job.worker_id, *self.told_of(job.worker_id)) for job in jobs]
-            same([tuple(pair[:5]) for pair in reply[1:]], to, "to")
+            same([tuple(pair[:4]) for pair in reply[1:]], to, "to")
             return self.work.show_again([reply[0], *again[1:]], jobs)
         self.sleepers.gets_up(master, wait)
         self.due_before = self.clock.due_count()
@@ -301,5 +313,4 @@ class Workers(Part):
                     refusing.refused.add(job.name)
             same(answer, job.status if job else self.work.over(id, token, "release", answer), "refuse")
         if why != "unknown":
-            refusing.resting = why
-            refusing.resting_until_ms = self.now + max(1, ms(retry_after))
+            self.rest(refusing, why, max(1, ms(retry_after)))
