@@ -112,7 +112,7 @@ class _Exchange:
         headers = dict(scope["headers"])
         self._request = Request(scope, headers, receive, params)
         self._has_body = b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
-        self._is_read, self._comes = not self._has_body, self._has_body  # all of it; whether there is more to read
+        self._comes = self._has_body  # whether there is more of it to read
         self._kind = reply_type(headers.get(b"accept"), headers.get(b"content-type"), self._has_body)
         self._started = time.perf_counter()
         self.counted = 0
@@ -152,7 +152,7 @@ class _Exchange:
         if query := scope["query_string"]:
             request.query = read_query(query, route.query)
         request.params = {name: routes.name_of(segment) for name, segment in request.params.items()}
-        return await route.handler(master, request)
+        return await route.answer(master, request)
 
     @property
     def _name(self) -> str:
@@ -175,8 +175,6 @@ class _Exchange:
 
     async def _read(self, longest: int) -> bytes | None:
         """All of it; None when the client left before the end. Raises 408, 413 and 503."""
-        if not self._has_body:
-            return await self._read_chunks(longest)
         if int(self._request.headers.get(b"content-length", 0)) > longest:
             raise _too_large(longest)
         try:
@@ -204,7 +202,6 @@ class _Exchange:
                     self._app.bytes += more
                     self.counted += more
             if not self._comes:
-                self._is_read = True
                 return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     async def _read_rest(self) -> None:
@@ -222,7 +219,7 @@ class _Exchange:
             headers += _FOR_BROWSERS if kind != MSGPACK else ()
         if self._scope["method"] == "HEAD":
             body = b""
-        if self._is_read:
+        if not self._comes:
             await self._send({**_START, "status": reply.status, "headers": headers})
             await self._send({**_END, "body": body})
             return

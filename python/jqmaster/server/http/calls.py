@@ -1,31 +1,29 @@
 """How a request runs an operation, whichever way it came: for who may ask for the queues that it names, together with
-others where that is cheaper, and with what follows from it here. `POST /call/<operation>`, which does only that. And
-how requests are declared that are more than one call of a script, or none."""
+others where that is cheaper, and with what follows from it here. And `POST /call/<operation>`, which does only that."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Collection, Mapping, Sequence
+from typing import Any
 
 import msgpack
 
 from jqmaster.engine import packform
 from jqmaster.engine.waiting import NOTHING
 from jqmaster.errors import JQError
-from jqmaster.manifest import heads
 from jqmaster.manifest.contract import Operation
 from jqmaster.manifest.manifest import operations
 from jqmaster.server.http import within
 from jqmaster.server.http_error import HttpError, draining, invalid
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request, seconds
-from jqmaster.server.reader import check, map_of, map_with, members
+from jqmaster.server.reader import map_of, map_with, members
 
-Handler = Callable[[Master, Request], Awaitable[Reply]]
 MOST_WAIT_S = 300
+# The first read begins a result's time; of a job that is waited for more is published.
+_WRITING = ("result", "poll_job")
 _NOTED = frozenset(
     name for name, operation in operations().items() if any(one.type == "actor" for one in operation.arguments)
 )
@@ -136,44 +134,39 @@ async def _finish(master: Master, arguments: list[bytes], spec: Mapping[str, Any
     return [*await master.engine.raw("finish", without, *arguments[1:]), *NOTHING]
 
 
-class Call:
+class Route:
+    """A request of the API. `query`: its parameters. `takes_body`: its content type is checked and JSON is turned into
+    MessagePack; else a body is ignored. `reads`: a browser may send it for a page of another site."""
+
+    def __init__(
+        self, operation: Operation, method: str, path: str, query: Collection[str], *, takes_body: bool
+    ) -> None:
+        self.operation, self.method, self.path = operation, method, path
+        self.query, self.takes_body = query, takes_body
+        self.reads = method == "GET" and operation.name not in _WRITING
+
+    async def answer(self, master: Master, request: Request) -> Reply:
+        """Raises HttpError, and what the engine raises."""
+        raise NotImplementedError
+
+
+class Call(Route):
     """`POST /call/<operation>`: a list of the script's own arguments in, its own reply out. What the library uses, and
     all that a thin client needs."""
 
-    query = ("timeout",)
-
     def __init__(self, operation: Operation) -> None:
-        self.operation = operation
+        super().__init__(operation, "POST", f"/call/{operation.name}", ("timeout",), takes_body=True)
 
-    async def __call__(self, master: Master, request: Request) -> Reply:
-        """Answer a request."""
+    async def answer(self, master: Master, request: Request) -> Reply:
+        """As the script does."""
         wait_s = seconds(request.query.get("timeout", 0), "timeout", MOST_WAIT_S)
         return Reply(200, packform.pack(await run(master, request, self.operation, _arguments(request.body), wait_s)))
 
 
 def _arguments(body: bytes) -> list[bytes]:
-    check(body)
-    try:
+    with contextlib.suppress(ValueError, TypeError, msgpack.UnpackException):
         given = msgpack.unpackb(body, strict_map_key=False, raw=True)
-    except (ValueError, TypeError, RecursionError, msgpack.UnpackException):
-        given = None
-    if not isinstance(given, list):
-        raise invalid(None, "expected a list of the script's arguments")
-    arguments = [str(argument).encode() if type(argument) is int else argument for argument in given]
-    for index, argument in enumerate(arguments):
-        if not isinstance(argument, bytes):
-            raise invalid(f"[{index}]", "expected text or binary data, an argument of the script")
-    return arguments
-
-
-class Own(NamedTuple):
-    """A request of the server's own, and who answers it."""
-
-    operation: Operation
-    handler: Handler
-
-
-def own(handler: Handler) -> Own:
-    """Have a handler answer what its docstring says, in the words of a script's head; it is called as it is."""
-    head = f"{inspect.getdoc(handler)}\n@argv nothing\n@flags read"
-    return Own(heads.read(handler.__name__, head), handler)
+        arguments = [str(one).encode() if type(one) is int else one for one in given]
+        if type(given) is list and all(type(one) is bytes for one in arguments):
+            return arguments
+    raise invalid(None, "expected one list of the script's arguments: text, binary data or integers")

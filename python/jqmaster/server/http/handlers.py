@@ -14,8 +14,8 @@ from jqmaster.errors import Unavailable
 from jqmaster.manifest.contract import ROLES, rights_of
 from jqmaster.manifest.manifest import operations
 from jqmaster.server.http import access, within
-from jqmaster.server.http.calls import MOST_WAIT_S, own, refuse_draining, run, unless
-from jqmaster.server.http.translate import no_such_job
+from jqmaster.server.http.calls import MOST_WAIT_S, refuse_draining, run, unless
+from jqmaster.server.http.translate import Own, no_such_job
 from jqmaster.server.http_error import HttpError, invalid
 from jqmaster.server.keyring import ANYBODY, Identity
 from jqmaster.server.master import Master
@@ -26,7 +26,7 @@ ENDED = frozenset(("done", "error", "cancelled", "skipped"))
 READY_S = 1.0
 
 
-@own
+@Own
 async def enqueue_one(master: Master, request: Request) -> Reply:
     """Enqueue a job.
 
@@ -46,7 +46,7 @@ async def enqueue_one(master: Master, request: Request) -> Reply:
     return Reply(201 if is_new else 200, packform.pack({"job_id": job_id.decode()}))
 
 
-@own
+@Own
 async def job(master: Master, request: Request) -> Reply:
     """A job as it is now.
 
@@ -63,7 +63,7 @@ async def job(master: Master, request: Request) -> Reply:
     return Reply(200, document)
 
 
-@own
+@Own
 async def poll_job(master: Master, request: Request) -> Reply:
     """Wait for a job's end: its document, or 408 when the time is up before.
 
@@ -83,11 +83,11 @@ async def poll_job(master: Master, request: Request) -> Reply:
     if state is None:
         raise no_such_job(request.params["id"])
     if state in ENDED:
-        return await job.handler(master, request)
+        return await job.answer(master, request)
     raise HttpError("TIMEOUT", f"the job has not ended within {timeout_s:g} s; it is {state}")
 
 
-@own
+@Own
 async def alive(_master: Master, _request: Request) -> Reply:
     """Whether this server runs; asks nobody.
 
@@ -99,7 +99,7 @@ async def alive(_master: Master, _request: Request) -> Reply:
     return Reply(200, packform.pack({"status": "ok"}))
 
 
-@own
+@Own
 async def health(master: Master, _request: Request) -> Reply:
     """Whether this server can serve.
 
@@ -126,7 +126,7 @@ def document(name: str) -> bytes:
     return (Path(__file__).resolve().parents[4] / "openapi" / name).read_bytes()
 
 
-@own
+@Own
 async def openapi(_master: Master, _request: Request) -> Reply:
     """This document.
 
@@ -138,7 +138,7 @@ async def openapi(_master: Master, _request: Request) -> Reply:
     return Reply(200, document("master.yaml"), "application/yaml")
 
 
-@own
+@Own
 async def worker_openapi(_master: Master, _request: Request) -> Reply:
     """The API that a worker offers, to which jobs are pushed.
 
@@ -150,7 +150,7 @@ async def worker_openapi(_master: Master, _request: Request) -> Reply:
     return Reply(200, document("worker.yaml"), "application/yaml")
 
 
-@own
+@Own
 async def create_key(master: Master, request: Request) -> Reply:
     """Create a key of this API, which is told this once.
 
@@ -171,7 +171,7 @@ async def create_key(master: Master, request: Request) -> Reply:
     return Reply(200, extended(document, key=packform.pack(new.text)))
 
 
-@own
+@Own
 async def session(master: Master, request: Request) -> Reply:
     """Who this is, what they may, and of what server.
 
@@ -186,7 +186,7 @@ async def session(master: Master, request: Request) -> Reply:
     return _session(master, request, who, has_session=has_session)
 
 
-@own
+@Own
 async def log_in(master: Master, request: Request) -> Reply:
     """Log in with a key, in a browser.
 
@@ -202,7 +202,7 @@ async def log_in(master: Master, request: Request) -> Reply:
     return _session(master, request, access.known(master.keyring.find(shown)), has_session=True)
 
 
-@own
+@Own
 async def log_out(master: Master, request: Request) -> Reply:
     """Log out.
 

@@ -29,7 +29,7 @@ from jqmaster import __version__
 from jqmaster.engine import alerts
 from jqmaster.engine.replies import Document, Page
 from jqmaster.errors import JQError
-from jqmaster.server.http.calls import own
+from jqmaster.server.http.translate import Own
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request
 
@@ -189,7 +189,7 @@ async def _list(ask: Callable[..., Awaitable[Page]], most: int, **options: Any) 
     return documents
 
 
-@own
+@Own
 async def metrics(master: Master, request: Request) -> Reply:
     """Figures for Prometheus.
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import inspect
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Annotated, Any, cast
 
 import msgspec
@@ -11,10 +12,10 @@ from msgspec import Raw
 from jqmaster.engine import calling, tracing
 from jqmaster.engine.packform import FALSE, NIL
 from jqmaster.engine.replies import pairs
-from jqmaster.manifest import contract
-from jqmaster.manifest.contract import Argument, Operation, Route
+from jqmaster.manifest import contract, heads
+from jqmaster.manifest.contract import Argument, Operation
 from jqmaster.manifest.types import CONDITIONS, Type
-from jqmaster.server.http.calls import MOST_WAIT_S, run
+from jqmaster.server.http.calls import MOST_WAIT_S, Route, run
 from jqmaster.server.http_error import HttpError, invalid
 from jqmaster.server.jsonform import to_msgpack
 from jqmaster.server.master import Master
@@ -38,33 +39,33 @@ def in_query(arguments: list[Argument]) -> Iterator[tuple[str, Argument, str]]:
             yield one.name, one, ""
 
 
-class Translation:
-    """An operation's request, both ways. It is the request's handler where none is written by hand."""
+class Translation(Route):
+    """An operation's request, both ways, as its head says it."""
 
-    def __init__(self, operation: Operation, route: Route) -> None:
-        self.operation = operation
+    def __init__(self, operation: Operation, route: contract.Route) -> None:
         queried, body = operation.stand(route)
-        self.query = {name: (argument, outer) for name, argument, outer in in_query(queried)}
+        self._queried = {name: (argument, outer) for name, argument, outer in in_query(queried)}
+        super().__init__(operation, route.method, route.path, self._queried, takes_body=bool(body))
         self._headers = {argument.name: argument.header for argument in body if argument.header}
         self._body = {argument.name for argument in (*operation.arguments, *route.parameters)} - {route.place}
         self._behind = operation.behind
         self._may_wait = bool(route.parameters)
 
-    async def __call__(self, master: Master, request: Request) -> Reply:
-        """Answer a request."""
+    async def answer(self, master: Master, request: Request) -> Reply:
+        """As the operation does."""
         given = self._read(request)
         wait_s = seconds(unpacked(given.pop("timeout", None)) or 0, "timeout", MOST_WAIT_S) if self._may_wait else 0.0
         # Conditions stand by themselves in a query, and so do options in a body.
-        request.rename = lambda path: path.removeprefix("where." if self.query else "options.")
+        request.rename = lambda path: path.removeprefix("where." if self._queried else "options.")
         arguments = cast(list[bytes], calling.packed(self.operation, given, map_with))
-        return answer(self.operation.reply(given), await run(master, request, self.operation, arguments, wait_s))
+        return answer_of(self.operation.reply(given), await run(master, request, self.operation, arguments, wait_s))
 
     def _read(self, request: Request) -> dict[str, Any]:
         """The arguments by name: those of the path and the query, and those of the body, each packed; of lists behind
         the spec the parts. Raises 400."""
         given: dict[str, Any] = {}
         for name, text in request.query.items():
-            argument, outer = self.query[name]
+            argument, outer = self._queried[name]
             if text or argument.type != "cursor":
                 (given.setdefault(outer, {}) if outer else given)[name] = value_of(argument, text)
         body = members(request.body) if request.body else {}
@@ -85,6 +86,20 @@ class Translation:
         return given
 
 
+class Own(Translation):
+    """A request that is more than one call of a script, or none. The docstring of who answers it is its head."""
+
+    def __init__(self, handler: Callable[[Master, Request], Awaitable[Reply]]) -> None:
+        head = f"{inspect.getdoc(handler)}\n@argv nothing\n@flags read"
+        operation = heads.read(handler.__name__, head)
+        super().__init__(operation, operation.routes[0])
+        self._handler = handler
+
+    async def answer(self, master: Master, request: Request) -> Reply:
+        """As the handler does."""
+        return await self._handler(master, request)
+
+
 def value_of(argument: Argument, text: str | list[str]) -> Any:
     """What a parameter of the query says. Raises 400."""
     if argument.of.kind == "list":
@@ -103,7 +118,7 @@ def value_of(argument: Argument, text: str | list[str]) -> Any:
 # -- replies --------------------------------------------------------------------------------------
 
 
-def answer(declared: contract.Reply, reply: Any) -> Reply:
+def answer_of(declared: contract.Reply, reply: Any) -> Reply:
     """The answer that a script's reply is."""
     of = declared.of
     if of.name == "result":
