@@ -39,10 +39,8 @@ REST_S = 2.0
 """How long what is left of a refused request is read: a connection that is closed while more comes takes its answer
 from the client (RFC 9112, 9.6)."""
 _ORIGIN = re.compile(r"\A\w+://[^/]*")
-_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 # Of what a browser may show, or keep. Programs that take MessagePack do neither.
 _FOR_BROWSERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
-_ONLY_HTTPS = (b"strict-transport-security", b"max-age=31536000")
 _START = {"type": "http.response.start"}
 _END = {"type": "http.response.body", "body": b"", "more_body": False}
 logger = logging.getLogger("jqmaster.http")
@@ -235,18 +233,19 @@ class _Exchange:
             rest.cancel()
 
     async def _send(self, message: Any) -> None:
-        """The head of an answer, also of a page's, gets what all have."""
+        """The head of an answer, also of a page's, gets the request's id."""
         if message["type"] == "http.response.start":
-            message = {**message, "headers": [*message["headers"], *self._note(message["status"])]}
+            request_id = (b"x-request-id", self._note(message["status"]))
+            message = {**message, "headers": [*message["headers"], request_id]}
         await self._pass_on(message)
 
-    def _note(self, status: int) -> list[tuple[bytes, bytes]]:
-        """Count and log the answer; its further headers."""
+    def _note(self, status: int) -> bytes:
+        """Count and log the answer; the request's id."""
         request, route, scope = self._request, self._route, self._scope
         seconds = time.perf_counter() - self._started
-        # Anything can be sent as a method, and each would be a series of its own.
-        method = route.method if route else scope["method"] if scope["method"] in _METHODS else "OTHER"
-        self._master.meters.request(method, route.path if route else "", str(status), seconds)
+        # Anything can be sent as a method and a path, and each would be a series of its own.
+        method, path = (route.method, route.path) if route else ("", "")
+        self._master.meters.request(method, path, str(status), seconds)
         request_id = logs.request_id(request.headers.get(b"x-request-id"))
         if logs.request_log.isEnabledFor(logging.INFO):
             worker = request.headers.get(b"worker-id")
@@ -258,8 +257,7 @@ class _Exchange:
             }  # fmt: skip
             # What may hold anything, such as a line of its own, is told by JSON alone.
             logs.request_log.info("%(id)s %(method)s %(path)s %(status)d %(ms)g ms", facts, extra=facts)
-        is_https = scope["scheme"] == "https" or request.headers.get(b"x-forwarded-proto") == b"https"
-        return [(b"x-request-id", request_id), *((_ONLY_HTTPS,) if is_https else ())]
+        return request_id
 
 
 def _msgpack(body: bytes, content_type: bytes | None) -> bytes:
