@@ -77,6 +77,11 @@ def unknown_field(name: str, known: Iterable[str], kind: str = "field") -> HttpE
     return invalid(shown := printable(name), f"unknown {kind}{meant(shown, known)}")
 
 
+def no_such_job(job_id: str) -> HttpError:
+    """404 for a job."""
+    return HttpError("NOTFOUND", f"no such job: {printable(job_id)}")
+
+
 def seconds(value: Any, name: str, most: float) -> float:
     """`value` as a number of seconds from 0 to `most`, or 400."""
     with suppress(TypeError, ValueError):

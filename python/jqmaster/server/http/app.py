@@ -20,11 +20,10 @@ from jqmaster.errors import JQError
 from jqmaster.server import jsonform, logs
 from jqmaster.server.http import routes, ui
 from jqmaster.server.http.access import admit, check_origin
-from jqmaster.server.http.translate import no_such_job
 from jqmaster.server.http_error import HttpError, from_engine
 from jqmaster.server.keyring import ANYBODY
 from jqmaster.server.master import Master
-from jqmaster.server.message import JSON, Reply, Request, media_type, read_query, reply_type
+from jqmaster.server.message import JSON, Reply, Request, media_type, no_such_job, read_query, reply_type
 
 # What the server and its applications give each other (ASGI 3.0).
 Scope = MutableMapping[str, Any]

@@ -15,11 +15,11 @@ from jqmaster.manifest.contract import ROLES, rights_of
 from jqmaster.manifest.manifest import operations
 from jqmaster.server.http import access, within
 from jqmaster.server.http.calls import MOST_WAIT_S, refuse_draining, run, unless
-from jqmaster.server.http.translate import Own, no_such_job
+from jqmaster.server.http.translate import Own
 from jqmaster.server.http_error import HttpError, invalid
 from jqmaster.server.keyring import ANYBODY, Identity
 from jqmaster.server.master import Master
-from jqmaster.server.message import Reply, Request, seconds
+from jqmaster.server.message import Reply, Request, no_such_job, seconds
 from jqmaster.server.reader import extended, item, map_with, members, unpacked
 
 ENDED = frozenset(("done", "error", "cancelled", "skipped"))

@@ -189,8 +189,3 @@ def _result(reply: list[bytes]) -> bytes:
 _OWN: Mapping[str, Callable[[list[Any]], dict[str, Any]]] = {
     "enqueued": _enqueued, "picked": _picked, "finished": _finished,
 }  # fmt: skip
-
-
-def no_such_job(job_id: str) -> HttpError:
-    """404 for a job."""
-    return HttpError("NOTFOUND", f"no such job: {printable(job_id)}")
