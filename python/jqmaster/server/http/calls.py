@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgpack
@@ -16,7 +16,7 @@ from jqmaster.errors import JQError
 from jqmaster.manifest.contract import Operation
 from jqmaster.manifest.manifest import operations
 from jqmaster.server.http import within
-from jqmaster.server.http_error import HttpError, draining, invalid
+from jqmaster.server.http_error import HttpError, invalid
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request, seconds
 from jqmaster.server.reader import map_of, map_with, members
@@ -41,21 +41,21 @@ async def run(
         if needed := operation.lacking(who.roles, (restricted,)):
             why = f"{name} with {restricted} needs a key with the role {' or '.join(needed)}"
             raise HttpError("FORBIDDEN", why, restricted)
+    if name == "finish" and isinstance(pick := spec.get("pick"), dict) and "wait" in pick:
+        raise HttpError("FORBIDDEN", "finish with pick.wait needs a key with the role server", "pick.wait")
     await within.check(master.engine, who, operation, {**spec, **behind})
     # What no client says itself: who does it, and with which key a worker is registered.
     if name == "register" and who.key_id and spec and spec.get("announce") is not True:
         arguments[0] = map_with({**members(arguments[0]), "key": who.key_id})
     elif spec and name in _NOTED:
         arguments[0] = map_with({**members(arguments[0]), "actor": who.name})
-    match name:
-        case "enqueue":
-            reply = await _enqueue(master, arguments)
-        case "pick":
-            reply = await _pick(master, request, arguments, spec, wait_s)
-        case "finish":
-            reply = await _finish(master, arguments, spec)
-        case _:
-            reply = await master.engine.raw(name, *arguments)
+    if name == "pick":
+        reply = await _pick(master, request, arguments, spec, wait_s)
+    elif name == "enqueue" and len(arguments) == 2 and b"depends" not in arguments[0]:
+        # A single job shares a call with those of others; numbers in `depends` are places in a call.
+        reply = await master.enqueuing.get(*arguments)
+    else:
+        reply = await master.engine.raw(name, *arguments)
     if name == "worker":
         # Of one that was quiet long polls got nothing, and nobody knows that they wait.
         master.waiting.look_again(spec["worker"])
@@ -81,32 +81,9 @@ def taken_apart(operation: Operation, arguments: Sequence[bytes]) -> tuple[dict[
 
 
 def refuse_draining(master: Master) -> None:
-    """Raise 503 where the server is stopping."""
+    """Raise 503 where the server is stopping: another one, or this one restarted, will do."""
     if master.draining.is_set():
-        raise draining()
-
-
-async def unless(work: Awaitable[Any], *events: Awaitable[Any]) -> Any:
-    """`work`'s result, or None if one of the events comes first. `work` never outlives this call."""
-    working, *waiting = map(asyncio.ensure_future, (work, *events))
-    try:
-        await asyncio.wait((working, *waiting), return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
-            working.cancel()
-            # Cancelled work may still come back with something, such as jobs just picked.
-            await asyncio.wait((working,))
-        return None if working.cancelled() else working.result()
-    finally:
-        for task in (working, *waiting):
-            task.cancel()
-
-
-async def _enqueue(master: Master, arguments: list[bytes]) -> Any:
-    """A single job shares a call with those of others, where nothing speaks against it: numbers in `depends` are places
-    in a call."""
-    if len(arguments) != 2 or b"depends" in arguments[0]:
-        return await master.engine.raw("enqueue", *arguments)
-    return await master.enqueuing.get(*arguments)
+        raise HttpError("DRAINING", "this server is stopping; try again, it or another will answer")
 
 
 async def _pick(
@@ -118,20 +95,16 @@ async def _pick(
         return await master.engine.raw("pick", *arguments)
     if not wait_s:
         return await master.waiting.pick(spec, 0)
-    return await unless(master.waiting.pick(spec, wait_s), master.draining.wait(), request.left()) or NOTHING
-
-
-async def _finish(master: Master, arguments: list[bytes], spec: Mapping[str, Any]) -> Any:
-    """A stopping server still takes outcomes; it only starts nothing new."""
-    pick = spec.get("pick")
-    if isinstance(pick, dict) and "wait" in pick:
-        raise HttpError("FORBIDDEN", "finish with pick.wait needs a key with the role server", "pick.wait")
-    if pick is None or not master.draining.is_set():
-        return await master.engine.raw("finish", *arguments)
-    if len(arguments) == 1:
-        raise draining()
-    without = packform.pack({name: value for name, value in spec.items() if name != "pick"})
-    return [*await master.engine.raw("finish", without, *arguments[1:]), *NOTHING]
+    picking, leaving = (asyncio.ensure_future(one) for one in (master.waiting.pick(spec, wait_s), request.left()))
+    try:
+        await asyncio.wait((picking, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if not picking.done():
+            picking.cancel()  # it may still come back with jobs just picked
+            await asyncio.wait((picking,))
+        return NOTHING if picking.cancelled() else picking.result()
+    finally:
+        picking.cancel()
+        leaving.cancel()
 
 
 class Route:

@@ -5,16 +5,15 @@ from __future__ import annotations
 
 import asyncio
 from functools import cache
-from importlib import resources
-from pathlib import Path
 
 from jqmaster.engine import packform, secret, tracing
 from jqmaster.engine.calling import contract_of
+from jqmaster.engine.ended import ENDED
 from jqmaster.errors import Unavailable
 from jqmaster.manifest.contract import ROLES, rights_of
-from jqmaster.manifest.manifest import operations
+from jqmaster.manifest.manifest import PACKAGE, operations
 from jqmaster.server.http import access, within
-from jqmaster.server.http.calls import MOST_WAIT_S, refuse_draining, run, unless
+from jqmaster.server.http.calls import MOST_WAIT_S, refuse_draining, run
 from jqmaster.server.http.translate import Own
 from jqmaster.server.http_error import HttpError, invalid
 from jqmaster.server.keyring import ANYBODY, Identity
@@ -22,7 +21,6 @@ from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request, no_such_job, seconds
 from jqmaster.server.reader import extended, item, map_with, members, unpacked
 
-ENDED = frozenset(("done", "error", "cancelled", "skipped"))
 READY_S = 1.0
 
 
@@ -78,7 +76,7 @@ async def poll_job(master: Master, request: Request) -> Reply:
     timeout_s = seconds(request.query.get("timeout", 5), "timeout", MOST_WAIT_S)
     job_id = request.params["id"].encode()
     await within.check(master.engine, request.who, contract_of("watch"), {"ids": [job_id]})
-    state = await unless(master.ended.wait(job_id, timeout_s), master.draining.wait())
+    state = await master.ended.wait(job_id, timeout_s)
     refuse_draining(master)
     if state is None:
         raise no_such_job(request.params["id"])
@@ -120,10 +118,8 @@ async def health(master: Master, _request: Request) -> Reply:
 @cache
 def document(name: str) -> bytes:
     """An OpenAPI document (`master.yaml`, `worker.yaml`), from the installed package or the source tree."""
-    packaged = resources.files("jqmaster").joinpath("openapi", name)
-    if packaged.is_file():
-        return packaged.read_bytes()
-    return (Path(__file__).resolve().parents[4] / "openapi" / name).read_bytes()
+    built = PACKAGE / "openapi"
+    return ((built if built.is_dir() else PACKAGE.parents[1] / "openapi") / name).read_bytes()
 
 
 @Own
