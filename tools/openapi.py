@@ -19,8 +19,8 @@ from vocabulary import PLAIN
 from jqmaster.manifest.contract import ANYBODY, SERVER, Argument, Operation, Reply, Route
 from jqmaster.manifest.manifest import operations
 from jqmaster.manifest.types import CONDITIONS, Type, type_of
+from jqmaster.server.http.calls import in_query
 from jqmaster.server.http.routes import OWN
-from jqmaster.server.http.translate import in_query
 from jqmaster.server.http_error import STATUS
 from jqmaster.server.message import JSON, MSGPACK
 

@@ -27,13 +27,13 @@ _MSGPACK_TYPES = (MSGPACK, "application/x-msgpack", "application/vnd.msgpack")
 class Request:
     """A request, its body already in MessagePack (empty when it has none), its path and query already read.
 
-    `scope`: as ASGI has it. `left`: ends when the client has gone away. `rename` turns the path in an engine's error
-    into what this request calls the thing.
+    `scope` and `receive`: as ASGI has them; the latter ends when the client has gone away. `rename` turns the path in
+    an engine's error into what this request calls the thing.
     """
 
     scope: Mapping[str, Any]
     headers: Mapping[bytes, bytes]
-    left: Callable[[], Awaitable[Any]]
+    receive: Callable[[], Awaitable[Any]]
     params: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, str | list[str]] = field(default_factory=dict)
     body: bytes = b""

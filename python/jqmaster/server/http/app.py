@@ -97,20 +97,17 @@ class App:
             self._coming.discard(limit)
 
 
-class _Exchange:
+class _Exchange(Request):
     """One request, and its answer, which is counted, logged, and has an id. `counted`: bytes of its body so far, beside
     what is small."""
 
     def __init__(self, app: App, scope: Scope, receive: Receive, send: Send) -> None:
-        self._app = app
-        self._master = app.master
-        self._scope, self._receive, self._pass_on = scope, receive, send
         self._route, params = routes.find(scope["method"], scope["path"])
-        headers = dict(scope["headers"])
-        self._request = Request(scope, headers, receive, params)
-        self._has_body = b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
-        self._comes = self._has_body  # whether there is more of it to read
-        self._kind = reply_type(headers.get(b"accept"), headers.get(b"content-type"), self._has_body)
+        super().__init__(scope, dict(scope["headers"]), receive, params)
+        self._app, self._master, self._pass_on = app, app.master, send
+        has_body = b"transfer-encoding" in self.headers or self.headers.get(b"content-length", b"0") != b"0"
+        self._comes = has_body  # whether there is more of it to read
+        self._kind = reply_type(self.headers.get(b"accept"), self.headers.get(b"content-type"), has_body)
         self._started = time.perf_counter()
         self.counted = 0
 
@@ -129,39 +126,38 @@ class _Exchange:
 
     async def _reply(self) -> Reply | None:
         """None where the client has left, or a page is the answer. Raises HttpError, and what handlers raise."""
-        app, master, route, request, scope = self._app, self._master, self._route, self._request, self._scope
-        method, path = scope["method"], scope["path"]
+        app, master, route = self._app, self._master, self._route
+        method, path = self.scope["method"], self.scope["path"]
         reads = route.reads if route is not None else method in ("GET", "HEAD", "OPTIONS")
-        check_origin(request.headers, app.hosts, reads=reads)
+        check_origin(self.headers, app.hosts, reads=reads)
         if route is None and method in ("GET", "HEAD") and ui.is_page(path):
-            await app.pages(scope, self._receive, self._send)
+            await app.pages(self.scope, self.receive, self._send)
             return None
         if route is None:
             raise routes.nowhere(method, path)
-        request.who = await admit(master, route.operation, route.path, request)
+        self.who = await admit(master, route.operation, route.path, self)
         # Where keys are asked for, what anybody may send (a key to log in with) is small.
-        is_strange = master.keyring.is_required and request.who is ANYBODY
+        is_strange = master.keyring.is_required and self.who is ANYBODY
         body = await self._read(min(app.longest, SMALL) if is_strange else app.longest)
         if body is None:
             return None
         self._started = time.perf_counter()  # not how long a client took to send it
-        request.body = _msgpack(body, request.headers.get(b"content-type")) if body and route.takes_body else body
-        if query := scope["query_string"]:
-            request.query = read_query(query, route.query)
-        request.params = {name: routes.name_of(segment) for name, segment in request.params.items()}
-        return await route.answer(master, request)
+        self.body = _msgpack(body, self.headers.get(b"content-type")) if body and route.takes_body else body
+        if query := self.scope["query_string"]:
+            self.query = read_query(query, route.query)
+        self.params = {name: routes.name_of(segment) for name, segment in self.params.items()}
+        return await route.answer(master, self)
 
     @property
     def _name(self) -> str:
         """Of the request, for the log."""
-        return f"{self._route.method} {self._route.path}" if self._route else self._scope["method"]
+        return f"{self._route.method} {self._route.path}" if self._route else self.scope["method"]
 
     def _from_engine(self, error: JQError) -> HttpError:
-        request = self._request
         if self._route and self._route.path.startswith("/job/{id}") and error.code == "INVALID":
             if error.path in ("id", "ids[0]"):  # what is no id is of no job
-                return no_such_job(request.params["id"])
-        return from_engine(error, request.rename(error.path) if error.path else None)
+                return no_such_job(self.params["id"])
+        return from_engine(error, self.rename(error.path) if error.path else None)
 
     def _refusal(self, error: HttpError) -> Reply:
         if error.status == 503:
@@ -172,7 +168,7 @@ class _Exchange:
 
     async def _read(self, longest: int) -> bytes | None:
         """All of it; None when the client left before the end. Raises 408, 413 and 503."""
-        if int(self._request.headers.get(b"content-length", 0)) > longest:
+        if int(self.headers.get(b"content-length", 0)) > longest:
             raise _too_large(longest)
         try:
             return await self._app.within(self._app.body_s, self._read_chunks(longest))
@@ -184,7 +180,7 @@ class _Exchange:
         chunks: list[bytes] = []
         size = 0
         while True:
-            message = await self._receive()
+            message = await self.receive()
             if message["type"] == "http.disconnect":
                 return None
             self._comes = message.get("more_body", False)
@@ -203,7 +199,7 @@ class _Exchange:
 
     async def _read_rest(self) -> None:
         while self._comes:
-            self._comes = (await self._receive()).get("more_body", False)
+            self._comes = (await self.receive()).get("more_body", False)
 
     # -- the answer -------------------------------------------------------------------------------
 
@@ -214,7 +210,7 @@ class _Exchange:
             body = jsonform.to_json(body) if kind == JSON else body
             headers += [(b"content-type", kind.encode("ascii")), (b"content-length", b"%d" % len(body))]
             headers += _FOR_BROWSERS if kind != MSGPACK else ()
-        if self._scope["method"] == "HEAD":
+        if self.scope["method"] == "HEAD":
             body = b""
         if not self._comes:
             await self._send({**_START, "status": reply.status, "headers": headers})
@@ -240,19 +236,19 @@ class _Exchange:
 
     def _note(self, status: int) -> bytes:
         """Count and log the answer; the request's id."""
-        request, route, scope = self._request, self._route, self._scope
+        route, scope = self._route, self.scope
         seconds = time.perf_counter() - self._started
         # Anything can be sent as a method and a path, and each would be a series of its own.
         method, path = (route.method, route.path) if route else ("", "")
         self._master.meters.request(method, path, str(status), seconds)
-        request_id = logs.request_id(request.headers.get(b"x-request-id"))
+        request_id = logs.request_id(self.headers.get(b"x-request-id"))
         if logs.request_log.isEnabledFor(logging.INFO):
-            worker = request.headers.get(b"worker-id")
+            worker = self.headers.get(b"worker-id")
             facts = {
                 "id": request_id.decode("ascii"), "method": scope["method"], "path": scope["path"], "status": status,
                 "ms": round(seconds * 1000, 3),
                 "worker": None if worker is None else worker.decode("utf-8", "replace"),
-                "key": request.who.key_id, "who": request.who.name if request.who.key_id else None,
+                "key": self.who.key_id, "who": self.who.name if self.who.key_id else None,
             }  # fmt: skip
             # What may hold anything, such as a line of its own, is told by JSON alone.
             logs.request_log.info("%(id)s %(method)s %(path)s %(status)d %(ms)g ms", facts, extra=facts)

@@ -1,25 +1,35 @@
-"""How a request runs an operation, whichever way it came: for who may ask for the queues that it names, together with
-others where that is cheaper, and with what follows from it here. And `POST /call/<operation>`, which does only that."""
+"""Requests as calls of operations. `run`: a call, whichever way it came, for who may ask for the queues that it names,
+together with others where that is cheaper, and with what follows from it here. Then each kind of request: with the
+script's own arguments; with those that its head says, and its reply as an answer; and what is more than one call.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+import inspect
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from typing import Annotated, Any, cast
 
 import msgpack
+import msgspec
+from msgspec import Raw
 
-from jqmaster.engine import packform
+from jqmaster.engine import calling, packform, tracing
+from jqmaster.engine.packform import FALSE, NIL
+from jqmaster.engine.replies import pairs
 from jqmaster.engine.waiting import NOTHING
 from jqmaster.errors import JQError
-from jqmaster.manifest.contract import Operation
+from jqmaster.manifest import contract, heads
+from jqmaster.manifest.contract import Argument, Operation
 from jqmaster.manifest.manifest import operations
+from jqmaster.manifest.types import CONDITIONS, Type
 from jqmaster.server.http import within
 from jqmaster.server.http_error import HttpError, invalid
+from jqmaster.server.jsonform import to_msgpack
 from jqmaster.server.master import Master
-from jqmaster.server.message import Reply, Request, seconds
-from jqmaster.server.reader import map_of, map_with, members
+from jqmaster.server.message import Reply, Request, seconds, unknown_field
+from jqmaster.server.reader import extended, map_of, map_with, members, parts, printable, unpacked
 
 MOST_WAIT_S = 300
 # The first read begins a result's time; of a job that is waited for more is published.
@@ -28,6 +38,11 @@ _NOTED = frozenset(
     name for name, operation in operations().items() if any(one.type == "actor" for one in operation.arguments)
 )
 """Operations of which the trail says who called them."""
+_INTEGER = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+_PLAIN: Mapping[bytes, Any] = {NIL: None, FALSE: False}
+"""What is as good as absent where a call has several replies."""
+_QUERIED = {"flag": bool, "integer": _INTEGER, "ms": _INTEGER, "moment_ms": _INTEGER}
+"""What stands in a query as text; all else is text."""
 
 
 async def run(
@@ -95,7 +110,7 @@ async def _pick(
         return await master.engine.raw("pick", *arguments)
     if not wait_s:
         return await master.waiting.pick(spec, 0)
-    picking, leaving = (asyncio.ensure_future(one) for one in (master.waiting.pick(spec, wait_s), request.left()))
+    picking, leaving = (asyncio.ensure_future(one) for one in (master.waiting.pick(spec, wait_s), request.receive()))
     try:
         await asyncio.wait((picking, leaving), return_when=asyncio.FIRST_COMPLETED)
         if not picking.done():
@@ -105,6 +120,9 @@ async def _pick(
     finally:
         picking.cancel()
         leaving.cancel()
+
+
+# -- requests -------------------------------------------------------------------------------------
 
 
 class Route:
@@ -143,3 +161,163 @@ def _arguments(body: bytes) -> list[bytes]:
         if type(given) is list and all(type(one) is bytes for one in arguments):
             return arguments
     raise invalid(None, "expected one list of the script's arguments: text, binary data or integers")
+
+
+def in_query(arguments: list[Argument]) -> Iterator[tuple[str, Argument, str]]:
+    """Each parameter of a query, what it is, and the member of which map; the conditions of `where` stand each by
+    itself."""
+    for one in arguments:
+        if one.type == "Where":
+            yield from ((name, Argument(name=name, type=of), one.name) for name, (of, _) in CONDITIONS.items())
+        else:
+            yield one.name, one, ""
+
+
+class Translation(Route):
+    """An operation's request, both ways, as its head says it."""
+
+    def __init__(self, operation: Operation, route: contract.Route) -> None:
+        queried, body = operation.stand(route)
+        self._queried = {name: (argument, outer) for name, argument, outer in in_query(queried)}
+        super().__init__(operation, route.method, route.path, self._queried, takes_body=bool(body))
+        self._headers = {argument.name: argument.header for argument in body if argument.header}
+        self._body = {argument.name for argument in (*operation.arguments, *route.parameters)} - {route.place}
+        self._behind = operation.behind
+        self._may_wait = bool(route.parameters)
+
+    async def answer(self, master: Master, request: Request) -> Reply:
+        """As the operation does."""
+        given = self._read(request)
+        wait_s = seconds(unpacked(given.pop("timeout", None)) or 0, "timeout", MOST_WAIT_S) if self._may_wait else 0.0
+        # Conditions stand by themselves in a query, and so do options in a body.
+        request.rename = lambda path: path.removeprefix("where." if self._queried else "options.")
+        arguments = cast(list[bytes], calling.packed(self.operation, given, map_with))
+        return answer_of(self.operation.reply(given), await run(master, request, self.operation, arguments, wait_s))
+
+    def _read(self, request: Request) -> dict[str, Any]:
+        """The arguments by name: those of the path and the query, and those of the body, each packed; of lists behind
+        the spec the parts. Raises 400."""
+        given: dict[str, Any] = {}
+        for name, text in request.query.items():
+            argument, outer = self._queried[name]
+            if text or argument.type != "cursor":
+                (given.setdefault(outer, {}) if outer else given)[name] = value_of(argument, text)
+        body = members(request.body) if request.body else {}
+        for name, header in self._headers.items():
+            if name not in body and (shown := request.header(header)) is not None:
+                given[name] = shown
+        for name, value in request.params.items():
+            given[name] = value.encode() if name in self._behind else value
+        for name, packed in body.items():
+            if name not in self._body:
+                raise unknown_field(name, self._body)
+            if name not in self._behind:
+                given[name] = unpacked(packed) if name in ("timezone", "tz") else _PLAIN.get(bytes(packed), packed)
+            elif kind := self.operation.argument(name).of.of:
+                given[name] = parts(packed, name, kind.name, tracing.carried(request.headers))
+            elif bytes(packed) != NIL:
+                given[name] = bytes(packed)
+        return given
+
+
+class Own(Translation):
+    """A request that is more than one call of a script, or none. The docstring of who answers it is its head."""
+
+    def __init__(self, handler: Callable[[Master, Request], Awaitable[Reply]]) -> None:
+        head = f"{inspect.getdoc(handler)}\n@argv nothing\n@flags read"
+        operation = heads.read(handler.__name__, head)
+        super().__init__(operation, operation.routes[0])
+        self._handler = handler
+
+    async def answer(self, master: Master, request: Request) -> Reply:
+        """As the handler does."""
+        return await self._handler(master, request)
+
+
+def value_of(argument: Argument, text: str | list[str]) -> Any:
+    """What a parameter of the query says. Raises 400."""
+    if argument.of.kind == "list":
+        return [text] if isinstance(text, str) else text
+    if not isinstance(text, str):
+        raise invalid(argument.name, "given twice")
+    if argument.type == "Matcher":
+        return Raw(to_msgpack(text.encode(), argument.name))
+    try:
+        value: Any = msgspec.convert(text, _QUERIED.get(argument.type, str), strict=False)
+    except msgspec.ValidationError:
+        raise invalid(argument.name, f"expected {argument.type}, got {printable(text, 40)!r}") from None
+    return text.split(",") if argument.name == "status" and "," in text else value
+
+
+# -- replies --------------------------------------------------------------------------------------
+
+
+def answer_of(declared: contract.Reply, reply: Any) -> Reply:
+    """The answer that a script's reply is."""
+    of = declared.of
+    if of.name == "result":
+        return Reply(200, _result(reply))
+    if of.name == "nothing":
+        return Reply(204)
+    if own := _OWN.get(of.name):
+        shown = own(reply)
+    elif of.name == "states":
+        shown = {declared.name: _text(reply)}
+    elif of.kind == "list" and of.of:
+        shown = {declared.name: [_shown(of.of, entry) for entry in reply]}
+    elif of.kind == "page" and of.of:
+        cursor, *entries = reply
+        looked = {"looked": entries.pop(0)} if entries and isinstance(entries[0], int) else {}
+        shown = {declared.name: [_shown(of.of, entry) for entry in entries], "cursor": cursor.decode(), **looked}
+    else:
+        shown = _shown(of, reply)
+    return Reply(200, msgspec.msgpack.encode(shown))
+
+
+def _shown(of: Type, value: Any) -> Any:
+    """A reply, or an entry of a list. Documents are packed already."""
+    if of.kind == "document":
+        return None if value is None else Raw(value)
+    if of.kind != "members":
+        return bool(value) if of.name == "flag" else _text(value)
+    values = value if len(of.members) > 1 else [value]
+    return {name: _shown(inner, one) for (name, inner), one in zip(of.members, values, strict=True)}
+
+
+def _text(value: Any) -> Any:
+    """Text for bytes, also in a list."""
+    if isinstance(value, list):
+        return [_text(one) for one in value]
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _enqueued(reply: list[Any]) -> dict[str, Any]:
+    return {"job_ids": _text(reply[::2]), "created": [bool(one) for one in reply[1::2]]}
+
+
+def _picked(reply: list[Any]) -> dict[str, Any]:
+    """Each job's document with its argument, unread."""
+    jobs = [Raw(extended(document, argument=argument)) for document, argument in pairs(reply[1:])]
+    return {"jobs": jobs, "next_ms": reply[0]}
+
+
+def _finished(reply: list[Any]) -> dict[str, Any]:
+    """For each outcome its state, and the ids of jobs that followed; what was picked behind them begins with a
+    number."""
+    count = next((at for at, one in enumerate(reply) if isinstance(one, int)), len(reply))
+    answers = [one if isinstance(one, list) else [one] for one in reply[:count]]
+    body = {"states": [_text(one[0]) for one in answers], "job_ids": [_text(one[1::2]) for one in answers]}
+    return body | (_picked(reply[count:]) if count < len(reply) else {})
+
+
+def _result(reply: list[bytes]) -> bytes:
+    state, *result = reply
+    if not result:
+        why = "keeps no result" if state == b"done" else "has no result"
+        raise HttpError("CONFLICT", f"the job is {state.decode()} and {why}")
+    return result[0]
+
+
+_OWN: Mapping[str, Callable[[list[Any]], dict[str, Any]]] = {
+    "enqueued": _enqueued, "picked": _picked, "finished": _finished,
+}  # fmt: skip

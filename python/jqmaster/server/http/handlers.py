@@ -13,8 +13,7 @@ from jqmaster.errors import Unavailable
 from jqmaster.manifest.contract import ROLES, rights_of
 from jqmaster.manifest.manifest import PACKAGE, operations
 from jqmaster.server.http import access, within
-from jqmaster.server.http.calls import MOST_WAIT_S, refuse_draining, run
-from jqmaster.server.http.translate import Own
+from jqmaster.server.http.calls import MOST_WAIT_S, Own, refuse_draining, run
 from jqmaster.server.http_error import HttpError, invalid
 from jqmaster.server.keyring import ANYBODY, Identity
 from jqmaster.server.master import Master

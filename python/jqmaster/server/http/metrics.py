@@ -22,7 +22,7 @@ from jqmaster import __version__
 from jqmaster.engine import alerts
 from jqmaster.engine.replies import Document
 from jqmaster.errors import JQError
-from jqmaster.server.http.translate import Own
+from jqmaster.server.http.calls import Own
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request
 

@@ -8,8 +8,7 @@ from urllib.parse import unquote_to_bytes
 from jqmaster.manifest.contract import SERVER
 from jqmaster.manifest.manifest import operations
 from jqmaster.server.http import handlers, metrics
-from jqmaster.server.http.calls import Call, Route
-from jqmaster.server.http.translate import Translation
+from jqmaster.server.http.calls import Call, Route, Translation
 from jqmaster.server.http_error import HttpError, invalid
 
 OWN = (
