@@ -30,8 +30,7 @@ HAND = quick_yaml.read(SCHEMAS.read_text())
 EXAMPLES: Mapping[str, Any] = HAND["components"]["examples"]
 Schema = dict[str, Any]
 
-METRICS = ("text/plain; version=0.0.4", "application/openmetrics-text; version=1.0.0")
-MEDIA = {"yaml": ["application/yaml"], "metrics": [f"{kind}; charset=utf-8" for kind in METRICS]}
+MEDIA = {"yaml": ["application/yaml"], "metrics": ["text/plain; version=0.0.4; charset=utf-8"]}
 TRACED = ("enqueue", "enqueue_one", "finish")
 FAILURES = {
     400: ("Invalid", "The request is wrong; `field` names what.", "INVALID"),

@@ -123,8 +123,7 @@ def logged_in(keyring: Keyring, headers: Headers) -> Identity | None:
 
 def cookie_for(master: Master, who: Identity | None, request: Request) -> tuple[bytes, bytes]:
     """The header that has a browser keep a session of who has shown a key, from now on; of nobody it ends."""
-    scheme = _text(request.headers, "x-forwarded-proto") if _is_trusted(master, request) else ""
-    is_secure = (scheme or request.scope.get("scheme")) == "https"
+    is_secure = b"https" in (request.headers.get(b"x-forwarded-proto"), request.scope["scheme"].encode())
     session = _signer(master.keyring.seal_of(who)).sign(who.key_id).decode() if who else ""
     age = None if session else 0
     cookie = dump_cookie(COOKIE, session, max_age=age, secure=is_secure, httponly=True, samesite="Strict")

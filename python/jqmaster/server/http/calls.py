@@ -157,9 +157,8 @@ class Call(Route):
 def _arguments(body: bytes) -> list[bytes]:
     with contextlib.suppress(ValueError, TypeError, msgpack.UnpackException):
         given = msgpack.unpackb(body, strict_map_key=False, raw=True)
-        arguments = [str(one).encode() if type(one) is int else one for one in given]
-        if type(given) is list and all(type(one) is bytes for one in arguments):
-            return arguments
+        if isinstance(given, list) and {*map(type, given)} <= {bytes, int}:
+            return [str(one).encode() if isinstance(one, int) else one for one in given]
     raise invalid(None, "expected one list of the script's arguments: text, binary data or integers")
 
 

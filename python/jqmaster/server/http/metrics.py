@@ -15,8 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import redis.exceptions
-from prometheus_client import PLATFORM_COLLECTOR, PROCESS_COLLECTOR, core
-from prometheus_client.exposition import choose_encoder
+from prometheus_client import PLATFORM_COLLECTOR, PROCESS_COLLECTOR, core, generate_latest
 
 from jqmaster import __version__
 from jqmaster.engine import alerts
@@ -28,6 +27,7 @@ from jqmaster.server.message import Reply, Request
 
 log = logging.getLogger("jqmaster.metrics")
 
+TEXT = "text/plain; version=0.0.4; charset=utf-8"
 MOST_QUEUES = 5000
 MOST_SHOWN = 100  # of them, one by one
 _AT_ONCE = 25
@@ -182,7 +182,7 @@ async def _first(most: int, listing: AsyncIterator[Document]) -> list[Document]:
 
 
 @Own
-async def metrics(master: Master, request: Request) -> Reply:
+async def metrics(master: Master, _request: Request) -> Reply:
     """Figures for Prometheus.
 
     @reply metrics
@@ -190,7 +190,7 @@ async def metrics(master: Master, request: Request) -> Reply:
     @role viewer
     @http GET /metrics
     """
-    # In its text format or in OpenMetrics. What the master itself has counted is told also without Redis.
+    # What the master itself has counted is told also without Redis.
     figures = Figures()
     try:
         async with asyncio.timeout(_MOST_S):
@@ -204,7 +204,4 @@ async def metrics(master: Master, request: Request) -> Reply:
     families.append(core.InfoMetricFamily("jq_build", "The version of this server.", {"version": __version__}))
     for part in (master.meters.registry, PROCESS_COLLECTOR, PLATFORM_COLLECTOR):
         families += part.collect()
-    # By its name alone: with a version it would answer in types that openapi/master.yaml has not.
-    openmetrics = "application/openmetrics-text"
-    encode, kind = choose_encoder(openmetrics if openmetrics in (request.header("accept") or "") else "")
-    return Reply(200, encode(SimpleNamespace(collect=lambda: families)), kind)
+    return Reply(200, generate_latest(SimpleNamespace(collect=lambda: families)), TEXT)
