@@ -41,12 +41,9 @@ class Request:
     rename: Callable[[str], str] = str
 
     def header(self, name: str) -> str | None:
-        """A header's text, or None. Raises 400 when it is not UTF-8."""
-        raw = self.headers.get(name.lower().encode("ascii"))
-        try:
-            return None if raw is None else raw.decode("utf-8")
-        except UnicodeDecodeError:
-            raise invalid(name, "expected valid UTF-8") from None
+        """A header's text, or None. What is not UTF-8 in it shows as escapes."""
+        raw = self.headers.get(name.lower().encode())
+        return None if raw is None else raw.decode(errors="backslashreplace")
 
 
 @dataclass(slots=True)

@@ -63,10 +63,10 @@ async def admit(master: Master, operation: Operation, path: str, request: Reques
 def identify(master: Master, request: Request) -> Identity:
     """Who sends this: by the key shown, by a proxy that knows them, or by a session. Raises 401 where that cannot be
     told."""
-    shown = request.headers.get(b"authorization")
+    shown = request.header("authorization")
     if shown is None:
-        return known(_named_by_proxy(master, request) or logged_in(master.keyring, request.headers))
-    scheme, _, key = shown.decode("latin-1").partition(" ")
+        return known(_named_by_proxy(master, request) or logged_in(master.keyring, request))
+    scheme, _, key = shown.partition(" ")
     return known(master.keyring.find(key.strip()) if scheme.lower() == "bearer" else None)
 
 
@@ -94,22 +94,18 @@ def _named_by_proxy(master: Master, request: Request) -> Identity | None:
     user = request.headers.get(b"x-forwarded-user", b"")[:_MOST_NAME].decode(errors="ignore")
     if not (user and user.isprintable() and _is_trusted(master, request)):
         return None
-    roles = _text(request.headers, "x-forwarded-roles") or "viewer"
+    roles = request.header("x-forwarded-roles") or "viewer"
     wanted = {role_name.strip().lower() for role_name in roles.split(",")}
     return Identity(user, frozenset(role for role in ROLES if role in wanted))
-
-
-def _text(headers: Headers, name: str) -> str:
-    return headers.get(name.encode("latin-1"), b"").decode("latin-1")
 
 
 def _signer(seal: bytes) -> TimestampSigner:
     return TimestampSigner(seal, salt="jq session", digest_method=hashlib.sha256)
 
 
-def logged_in(keyring: Keyring, headers: Headers) -> Identity | None:
+def logged_in(keyring: Keyring, request: Request) -> Identity | None:
     """Who has logged in; None without a session, or when it has not been used for `IDLE_S`."""
-    cookie = parse_cookie(_text(headers, "cookie")).get(COOKIE, "")
+    cookie = parse_cookie(request.headers.get(b"cookie", b"").decode("ascii", "ignore")).get(COOKIE, "")
     who = keyring.identity(cookie.partition(".")[0])
     if who is None:
         return None

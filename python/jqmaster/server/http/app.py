@@ -243,11 +243,9 @@ class _Exchange(Request):
         self._master.meters.request(method, path, str(status), seconds)
         request_id = logs.request_id(self.headers.get(b"x-request-id"))
         if logs.request_log.isEnabledFor(logging.INFO):
-            worker = self.headers.get(b"worker-id")
             facts = {
                 "id": request_id.decode("ascii"), "method": scope["method"], "path": scope["path"], "status": status,
-                "ms": round(seconds * 1000, 3),
-                "worker": None if worker is None else worker.decode("utf-8", "replace"),
+                "ms": round(seconds * 1000, 3), "worker": self.header("worker-id"),
                 "key": self.who.key_id, "who": self.who.name if self.who.key_id else None,
             }  # fmt: skip
             # What may hold anything, such as a line of its own, is told by JSON alone.

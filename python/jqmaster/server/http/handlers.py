@@ -177,7 +177,7 @@ async def session(master: Master, request: Request) -> Reply:
     """
     who = access.identify(master, request) if master.keyring.is_required else ANYBODY
     shows_key = b"authorization" in request.headers
-    has_session = not shows_key and access.logged_in(master.keyring, request.headers) is who
+    has_session = not shows_key and access.logged_in(master.keyring, request) is who
     return _session(master, request, who, has_session=has_session)
 
 
