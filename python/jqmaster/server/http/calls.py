@@ -253,30 +253,33 @@ def value_of(argument: Argument, text: str | list[str]) -> Any:
 
 def answer_of(declared: contract.Reply, reply: Any) -> Reply:
     """The answer that a script's reply is."""
-    of = declared.of
-    if of.name == "result":
-        return Reply(200, _result(reply))
-    if of.name == "nothing":
-        return Reply(204)
-    if own := _OWN.get(of.name):
-        shown = own(reply)
-    elif of.name == "states":
-        shown = {declared.name: _text(reply)}
-    elif of.kind == "list" and of.of:
-        shown = {declared.name: [_shown(of.of, entry) for entry in reply]}
-    elif of.kind == "page" and of.of:
-        cursor, *entries = reply
-        looked = {"looked": entries.pop(0)} if entries and isinstance(entries[0], int) else {}
-        shown = {declared.name: [_shown(of.of, entry) for entry in entries], "cursor": cursor.decode(), **looked}
-    else:
-        shown = _shown(of, reply)
+    match declared.of.name or declared.of.kind:
+        case "nothing":
+            return Reply(204)
+        case "result":
+            return Reply(200, _result(reply))
+        case "enqueued":
+            shown = {"job_ids": _text(reply[::2]), "created": [bool(one) for one in reply[1::2]]}
+        case "picked":
+            shown = _picked(reply)
+        case "finished":
+            shown = _finished(reply)
+        case "page":
+            cursor, *entries = reply
+            looked = {"looked": entries.pop(0)} if entries and isinstance(entries[0], int) else {}
+            shown = {declared.name: _shown(declared.of, entries), "cursor": cursor.decode(), **looked}
+        case _:
+            shown = _shown(declared.of, reply)
+            shown = {declared.name: shown} if declared.name else shown
     return Reply(200, msgspec.msgpack.encode(shown))
 
 
 def _shown(of: Type, value: Any) -> Any:
-    """A reply, or an entry of a list. Documents are packed already."""
+    """A reply, or a part of it. Documents are packed already."""
     if of.kind == "document":
         return None if value is None else Raw(value)
+    if of.of:
+        return [_shown(of.of, entry) for entry in value]
     if of.kind != "members":
         return bool(value) if of.name == "flag" else _text(value)
     values = value if len(of.members) > 1 else [value]
@@ -288,10 +291,6 @@ def _text(value: Any) -> Any:
     if isinstance(value, list):
         return [_text(one) for one in value]
     return value.decode() if isinstance(value, bytes) else value
-
-
-def _enqueued(reply: list[Any]) -> dict[str, Any]:
-    return {"job_ids": _text(reply[::2]), "created": [bool(one) for one in reply[1::2]]}
 
 
 def _picked(reply: list[Any]) -> dict[str, Any]:
@@ -315,8 +314,3 @@ def _result(reply: list[bytes]) -> bytes:
         why = "keeps no result" if state == b"done" else "has no result"
         raise HttpError("CONFLICT", f"the job is {state.decode()} and {why}")
     return result[0]
-
-
-_OWN: Mapping[str, Callable[[list[Any]], dict[str, Any]]] = {
-    "enqueued": _enqueued, "picked": _picked, "finished": _finished,
-}  # fmt: skip

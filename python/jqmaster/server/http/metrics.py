@@ -30,7 +30,7 @@ log = logging.getLogger("jqmaster.metrics")
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 MOST_QUEUES = 5000
 MOST_SHOWN = 100  # of them, one by one
-_AT_ONCE = 25
+_AT_ONCE = 25  # which keep Redis busy for 3 ms
 OTHERS = "*"  # no queue has this name
 _MOST_LISTED = 200  # constraints, schedules
 _MOST = 1000  # workers, attempts that run
