@@ -69,10 +69,9 @@ class App:
         if scope["type"] != "http":
             await self.pages(scope, receive, send)
             return
-        if raw := scope.get("raw_path"):
-            # The path as it was sent: in a decoded one, a queue named `a/b` looks like two segments. Of a whole URL, as
-            # proxies are asked for, the path counts.
-            scope["path"] = _ORIGIN.sub("", raw.decode("latin-1")) or "/"
+        # The path as it was sent: in a decoded one, a queue named `a/b` looks like two segments. Of a whole URL, as
+        # proxies are asked for, the path counts.
+        scope["path"] = _ORIGIN.sub("", scope["raw_path"].decode("latin-1")) or "/"
         if self._root_path and f"{scope['path']}/".startswith(f"{self._root_path}/"):
             scope["path"] = scope["path"][len(self._root_path) :] or "/"
         exchange = _Exchange(self, scope, receive, send)
