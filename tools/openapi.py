@@ -19,8 +19,8 @@ from vocabulary import PLAIN
 from jqmaster.manifest.contract import ANYBODY, SERVER, Argument, Operation, Reply, Route
 from jqmaster.manifest.manifest import operations
 from jqmaster.manifest.types import CONDITIONS, Type, type_of
+from jqmaster.server.http.calls import in_query
 from jqmaster.server.http.routes import OWN
-from jqmaster.server.http.translate import in_query
 from jqmaster.server.http_error import STATUS
 from jqmaster.server.message import JSON, MSGPACK
 
@@ -30,8 +30,7 @@ HAND = quick_yaml.read(SCHEMAS.read_text())
 EXAMPLES: Mapping[str, Any] = HAND["components"]["examples"]
 Schema = dict[str, Any]
 
-METRICS = ("text/plain; version=0.0.4", "application/openmetrics-text; version=1.0.0")
-MEDIA = {"yaml": ["application/yaml"], "metrics": [f"{kind}; charset=utf-8" for kind in METRICS]}
+MEDIA = {"yaml": ["application/yaml"], "metrics": ["text/plain; version=0.0.4; charset=utf-8"]}
 TRACED = ("enqueue", "enqueue_one", "finish")
 FAILURES = {
     400: ("Invalid", "The request is wrong; `field` names what.", "INVALID"),

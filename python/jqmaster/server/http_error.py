@@ -51,11 +51,6 @@ def invalid(field: str | None, message: str) -> HttpError:
     return HttpError("INVALID", f"{field}: {message}" if field else message, field)
 
 
-def draining() -> HttpError:
-    """503: this master is about to stop; another one, or this one restarted, will do."""
-    return HttpError("DRAINING", "this server is stopping; try again, it or another will answer")
-
-
 def from_engine(error: JQError, field: str | None) -> HttpError:
     """What the engine refused or could not do, its path already translated into `field`."""
     message = f"{field}: {error.message}" if field else error.message

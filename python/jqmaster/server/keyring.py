@@ -140,21 +140,19 @@ class Keyring:
     async def look(self, known_s: float = 0.0) -> None:
         """Read the keys as they are from now on, or as they were so long ago. Raises JQError, and redis' errors."""
         async with self._looking:
-            if time.monotonic() - self._looked >= known_s:
-                await self._look()
-
-    async def _look(self) -> None:
-        keys = self._engine.each("keys", count=1000, digests=True)
-        found = {key["id"]: _identity_of(key) async for key in keys}
-        if found and not self._seal:
-            mine, place = secrets.token_bytes(SEAL_BYTES), f"{self._engine.namespace}{SEAL}"
-            before: Any = await self._engine.redis.set(place, mine, nx=True, get=True)
-            self._seal = before or mine
-        for key_id in found.keys() & self._keys.keys():
-            who, known = found[key_id], self._keys[key_id]
-            who.room, who.at, who.touched = known.room, known.at, known.touched
-        self._keys, self._looked = found, time.monotonic()
-        if found and not self.is_required:
+            if time.monotonic() - self._looked < known_s:
+                return
+            keys = self._engine.each("keys", count=1000, digests=True)
+            found = {key["id"]: _identity_of(key) async for key in keys}
+            if found and not self._seal:
+                mine, place = secrets.token_bytes(SEAL_BYTES), f"{self._engine.namespace}{SEAL}"
+                before: Any = await self._engine.redis.set(place, mine, nx=True, get=True)
+                self._seal = before or mine
+            for key_id in found.keys() & self._keys.keys():
+                who, known = found[key_id], self._keys[key_id]
+                who.room, who.at, who.touched = known.room, known.at, known.touched
+            self._keys, self._looked = found, time.monotonic()
+        if self._keys and not self.is_required:
             self.is_required = True
             log.info("the namespace has keys: from now on requests need one")
 

@@ -27,13 +27,13 @@ _MSGPACK_TYPES = (MSGPACK, "application/x-msgpack", "application/vnd.msgpack")
 class Request:
     """A request, its body already in MessagePack (empty when it has none), its path and query already read.
 
-    `scope`: as ASGI has it. `left`: ends when the client has gone away. `rename` turns the path in an engine's error
-    into what this request calls the thing.
+    `scope` and `receive`: as ASGI has them; the latter ends when the client has gone away. `rename` turns the path in
+    an engine's error into what this request calls the thing.
     """
 
     scope: Mapping[str, Any]
     headers: Mapping[bytes, bytes]
-    left: Callable[[], Awaitable[Any]]
+    receive: Callable[[], Awaitable[Any]]
     params: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, str | list[str]] = field(default_factory=dict)
     body: bytes = b""
@@ -41,12 +41,9 @@ class Request:
     rename: Callable[[str], str] = str
 
     def header(self, name: str) -> str | None:
-        """A header's text, or None. Raises 400 when it is not UTF-8."""
-        raw = self.headers.get(name.lower().encode("ascii"))
-        try:
-            return None if raw is None else raw.decode("utf-8")
-        except UnicodeDecodeError:
-            raise invalid(name, "expected valid UTF-8") from None
+        """A header's text, or None. What is not UTF-8 in it shows as escapes."""
+        raw = self.headers.get(name.lower().encode())
+        return None if raw is None else raw.decode(errors="backslashreplace")
 
 
 @dataclass(slots=True)
@@ -75,6 +72,11 @@ def read_query(query: bytes, known: Iterable[str]) -> dict[str, str | list[str]]
 def unknown_field(name: str, known: Iterable[str], kind: str = "field") -> HttpError:
     """400 for a name that is not one of `known`, with a suggestion when one is close."""
     return invalid(shown := printable(name), f"unknown {kind}{meant(shown, known)}")
+
+
+def no_such_job(job_id: str) -> HttpError:
+    """404 for a job."""
+    return HttpError("NOTFOUND", f"no such job: {printable(job_id)}")
 
 
 def seconds(value: Any, name: str, most: float) -> float:

@@ -20,7 +20,6 @@ _MAPS = msgspec.msgpack.Decoder(list[dict[str, Raw]])
 _VALUES = msgspec.msgpack.Decoder(list[Raw])
 _TEXTS = msgspec.msgpack.Decoder(list[str])
 _FAILURE = pack("failure")
-_UINT64 = b"\xcf"
 _AT = re.compile(r" - at .*?\$((?:\[\d+\])*)`")
 BLOBS: Mapping[str, bytes] = {"NewJob": NIL, "JobChange": b"", "Outcome": NIL}
 """What scripts take lists of with a value behind each spec, and what stands there for none."""
@@ -81,14 +80,8 @@ def extended(document: bytes, **values: bytes) -> bytes:
 
 
 def map_with(values: Mapping[str, Any]) -> bytes:
-    """A map as scripts take it; values may be packed already. Raises 400 for what scripts would read as a negative
-    number."""
-    packed = msgspec.msgpack.encode(values)
-    if _UINT64 in packed:
-        for name, value in values.items():
-            if isinstance(value, Raw) and bytes(value)[:1] == _UINT64 and bytes(value)[1] & 0x80:
-                raise invalid(name, "expected an integer below 2^63")
-    return packed
+    """A map as scripts take it; values may be packed already."""
+    return msgspec.msgpack.encode(values)
 
 
 def parts(packed: bytes, path: str, kind: str, context: Mapping[str, str]) -> list[bytes]:

@@ -17,8 +17,8 @@ from http_support import document
 from jqmaster.bundle.build import builtin
 from jqmaster.manifest.contract import ANYBODY, SERVER, Argument, Operation, Route
 from jqmaster.manifest.manifest import operations
+from jqmaster.server.http.calls import in_query
 from jqmaster.server.http.routes import OWN
-from jqmaster.server.http.translate import in_query
 from processes import MasterProcess
 from servers import RedisServer
 

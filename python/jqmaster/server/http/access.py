@@ -11,7 +11,6 @@ alone know (`keyring`). Every master of the namespace can check it, nothing is s
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import ipaddress
 import math
@@ -64,10 +63,10 @@ async def admit(master: Master, operation: Operation, path: str, request: Reques
 def identify(master: Master, request: Request) -> Identity:
     """Who sends this: by the key shown, by a proxy that knows them, or by a session. Raises 401 where that cannot be
     told."""
-    shown = request.headers.get(b"authorization")
+    shown = request.header("authorization")
     if shown is None:
-        return known(_named_by_proxy(master, request) or logged_in(master.keyring, request.headers))
-    scheme, _, key = shown.decode("latin-1").partition(" ")
+        return known(_named_by_proxy(master, request) or logged_in(master.keyring, request))
+    scheme, _, key = shown.partition(" ")
     return known(master.keyring.find(key.strip()) if scheme.lower() == "bearer" else None)
 
 
@@ -92,34 +91,21 @@ def _is_trusted(master: Master, request: Request) -> bool:
 
 def _named_by_proxy(master: Master, request: Request) -> Identity | None:
     """Whom the proxy names. Without roles, which stand with commas between, a user is a `viewer`."""
-    user = _name_of(_text(request.headers, "x-forwarded-user"))
-    if not user or not _is_trusted(master, request):
+    user = request.headers.get(b"x-forwarded-user", b"")[:_MOST_NAME].decode(errors="ignore")
+    if not (user and user.isprintable() and _is_trusted(master, request)):
         return None
-    roles = _text(request.headers, "x-forwarded-roles") or "viewer"
+    roles = request.header("x-forwarded-roles") or "viewer"
     wanted = {role_name.strip().lower() for role_name in roles.split(",")}
     return Identity(user, frozenset(role for role in ROLES if role in wanted))
-
-
-def _name_of(user: str) -> str:
-    """A user as the trail takes one, or none. Most proxies send UTF-8; what is none, they mean as Latin-1."""
-    with contextlib.suppress(UnicodeDecodeError):
-        user = user.encode("latin-1").decode()
-    if any(c < " " or c == "\x7f" for c in user):
-        return ""
-    return user.encode()[:_MOST_NAME].decode(errors="ignore")
-
-
-def _text(headers: Headers, name: str) -> str:
-    return headers.get(name.encode("latin-1"), b"").decode("latin-1")
 
 
 def _signer(seal: bytes) -> TimestampSigner:
     return TimestampSigner(seal, salt="jq session", digest_method=hashlib.sha256)
 
 
-def logged_in(keyring: Keyring, headers: Headers) -> Identity | None:
+def logged_in(keyring: Keyring, request: Request) -> Identity | None:
     """Who has logged in; None without a session, or when it has not been used for `IDLE_S`."""
-    cookie = parse_cookie(_text(headers, "cookie")).get(COOKIE, "")
+    cookie = parse_cookie(request.headers.get(b"cookie", b"").decode("ascii", "ignore")).get(COOKIE, "")
     who = keyring.identity(cookie.partition(".")[0])
     if who is None:
         return None
@@ -133,8 +119,7 @@ def logged_in(keyring: Keyring, headers: Headers) -> Identity | None:
 
 def cookie_for(master: Master, who: Identity | None, request: Request) -> tuple[bytes, bytes]:
     """The header that has a browser keep a session of who has shown a key, from now on; of nobody it ends."""
-    scheme = _text(request.headers, "x-forwarded-proto") if _is_trusted(master, request) else ""
-    is_secure = (scheme or request.scope.get("scheme")) == "https"
+    is_secure = b"https" in (request.headers.get(b"x-forwarded-proto"), request.scope["scheme"].encode())
     session = _signer(master.keyring.seal_of(who)).sign(who.key_id).decode() if who else ""
     age = None if session else 0
     cookie = dump_cookie(COOKIE, session, max_age=age, secure=is_secure, httponly=True, samesite="Strict")

@@ -20,11 +20,10 @@ from jqmaster.errors import JQError
 from jqmaster.server import jsonform, logs
 from jqmaster.server.http import routes, ui
 from jqmaster.server.http.access import admit, check_origin
-from jqmaster.server.http.translate import no_such_job
 from jqmaster.server.http_error import HttpError, from_engine
 from jqmaster.server.keyring import ANYBODY
 from jqmaster.server.master import Master
-from jqmaster.server.message import JSON, Reply, Request, media_type, read_query, reply_type
+from jqmaster.server.message import JSON, Reply, Request, media_type, no_such_job, read_query, reply_type
 
 # What the server and its applications give each other (ASGI 3.0).
 Scope = MutableMapping[str, Any]
@@ -39,10 +38,8 @@ REST_S = 2.0
 """How long what is left of a refused request is read: a connection that is closed while more comes takes its answer
 from the client (RFC 9112, 9.6)."""
 _ORIGIN = re.compile(r"\A\w+://[^/]*")
-_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 # Of what a browser may show, or keep. Programs that take MessagePack do neither.
 _FOR_BROWSERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
-_ONLY_HTTPS = (b"strict-transport-security", b"max-age=31536000")
 _START = {"type": "http.response.start"}
 _END = {"type": "http.response.body", "body": b"", "more_body": False}
 logger = logging.getLogger("jqmaster.http")
@@ -72,10 +69,9 @@ class App:
         if scope["type"] != "http":
             await self.pages(scope, receive, send)
             return
-        if raw := scope.get("raw_path"):
-            # The path as it was sent: in a decoded one, a queue named `a/b` looks like two segments. Of a whole URL, as
-            # proxies are asked for, the path counts.
-            scope["path"] = _ORIGIN.sub("", raw.decode("latin-1")) or "/"
+        # The path as it was sent: in a decoded one, a queue named `a/b` looks like two segments. Of a whole URL, as
+        # proxies are asked for, the path counts.
+        scope["path"] = _ORIGIN.sub("", scope["raw_path"].decode("latin-1")) or "/"
         if self._root_path and f"{scope['path']}/".startswith(f"{self._root_path}/"):
             scope["path"] = scope["path"][len(self._root_path) :] or "/"
         exchange = _Exchange(self, scope, receive, send)
@@ -100,20 +96,17 @@ class App:
             self._coming.discard(limit)
 
 
-class _Exchange:
+class _Exchange(Request):
     """One request, and its answer, which is counted, logged, and has an id. `counted`: bytes of its body so far, beside
     what is small."""
 
     def __init__(self, app: App, scope: Scope, receive: Receive, send: Send) -> None:
-        self._app = app
-        self._master = app.master
-        self._scope, self._receive, self._pass_on = scope, receive, send
         self._route, params = routes.find(scope["method"], scope["path"])
-        headers = dict(scope["headers"])
-        self._request = Request(scope, headers, receive, params)
-        self._has_body = b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
-        self._is_read, self._comes = not self._has_body, self._has_body  # all of it; whether there is more to read
-        self._kind = reply_type(headers.get(b"accept"), headers.get(b"content-type"), self._has_body)
+        super().__init__(scope, dict(scope["headers"]), receive, params)
+        self._app, self._master, self._pass_on = app, app.master, send
+        has_body = b"transfer-encoding" in self.headers or self.headers.get(b"content-length", b"0") != b"0"
+        self._comes = has_body  # whether there is more of it to read
+        self._kind = reply_type(self.headers.get(b"accept"), self.headers.get(b"content-type"), has_body)
         self._started = time.perf_counter()
         self.counted = 0
 
@@ -132,39 +125,38 @@ class _Exchange:
 
     async def _reply(self) -> Reply | None:
         """None where the client has left, or a page is the answer. Raises HttpError, and what handlers raise."""
-        app, master, route, request, scope = self._app, self._master, self._route, self._request, self._scope
-        method, path = scope["method"], scope["path"]
+        app, master, route = self._app, self._master, self._route
+        method, path = self.scope["method"], self.scope["path"]
         reads = route.reads if route is not None else method in ("GET", "HEAD", "OPTIONS")
-        check_origin(request.headers, app.hosts, reads=reads)
+        check_origin(self.headers, app.hosts, reads=reads)
         if route is None and method in ("GET", "HEAD") and ui.is_page(path):
-            await app.pages(scope, self._receive, self._send)
+            await app.pages(self.scope, self.receive, self._send)
             return None
         if route is None:
             raise routes.nowhere(method, path)
-        request.who = await admit(master, route.operation, route.path, request)
+        self.who = await admit(master, route.operation, route.path, self)
         # Where keys are asked for, what anybody may send (a key to log in with) is small.
-        is_strange = master.keyring.is_required and request.who is ANYBODY
+        is_strange = master.keyring.is_required and self.who is ANYBODY
         body = await self._read(min(app.longest, SMALL) if is_strange else app.longest)
         if body is None:
             return None
         self._started = time.perf_counter()  # not how long a client took to send it
-        request.body = _msgpack(body, request.headers.get(b"content-type")) if body and route.takes_body else body
-        if query := scope["query_string"]:
-            request.query = read_query(query, route.query)
-        request.params = {name: routes.name_of(segment) for name, segment in request.params.items()}
-        return await route.handler(master, request)
+        self.body = _msgpack(body, self.headers.get(b"content-type")) if body and route.takes_body else body
+        if query := self.scope["query_string"]:
+            self.query = read_query(query, route.query)
+        self.params = {name: routes.name_of(segment) for name, segment in self.params.items()}
+        return await route.answer(master, self)
 
     @property
     def _name(self) -> str:
         """Of the request, for the log."""
-        return f"{self._route.method} {self._route.path}" if self._route else self._scope["method"]
+        return f"{self._route.method} {self._route.path}" if self._route else self.scope["method"]
 
     def _from_engine(self, error: JQError) -> HttpError:
-        request = self._request
         if self._route and self._route.path.startswith("/job/{id}") and error.code == "INVALID":
             if error.path in ("id", "ids[0]"):  # what is no id is of no job
-                return no_such_job(request.params["id"])
-        return from_engine(error, request.rename(error.path) if error.path else None)
+                return no_such_job(self.params["id"])
+        return from_engine(error, self.rename(error.path) if error.path else None)
 
     def _refusal(self, error: HttpError) -> Reply:
         if error.status == 503:
@@ -175,9 +167,7 @@ class _Exchange:
 
     async def _read(self, longest: int) -> bytes | None:
         """All of it; None when the client left before the end. Raises 408, 413 and 503."""
-        if not self._has_body:
-            return await self._read_chunks(longest)
-        if int(self._request.headers.get(b"content-length", 0)) > longest:
+        if int(self.headers.get(b"content-length", 0)) > longest:
             raise _too_large(longest)
         try:
             return await self._app.within(self._app.body_s, self._read_chunks(longest))
@@ -189,7 +179,7 @@ class _Exchange:
         chunks: list[bytes] = []
         size = 0
         while True:
-            message = await self._receive()
+            message = await self.receive()
             if message["type"] == "http.disconnect":
                 return None
             self._comes = message.get("more_body", False)
@@ -204,12 +194,11 @@ class _Exchange:
                     self._app.bytes += more
                     self.counted += more
             if not self._comes:
-                self._is_read = True
                 return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     async def _read_rest(self) -> None:
         while self._comes:
-            self._comes = (await self._receive()).get("more_body", False)
+            self._comes = (await self.receive()).get("more_body", False)
 
     # -- the answer -------------------------------------------------------------------------------
 
@@ -220,9 +209,9 @@ class _Exchange:
             body = jsonform.to_json(body) if kind == JSON else body
             headers += [(b"content-type", kind.encode("ascii")), (b"content-length", b"%d" % len(body))]
             headers += _FOR_BROWSERS if kind != MSGPACK else ()
-        if self._scope["method"] == "HEAD":
+        if self.scope["method"] == "HEAD":
             body = b""
-        if self._is_read:
+        if not self._comes:
             await self._send({**_START, "status": reply.status, "headers": headers})
             await self._send({**_END, "body": body})
             return
@@ -238,31 +227,29 @@ class _Exchange:
             rest.cancel()
 
     async def _send(self, message: Any) -> None:
-        """The head of an answer, also of a page's, gets what all have."""
+        """The head of an answer, also of a page's, gets the request's id."""
         if message["type"] == "http.response.start":
-            message = {**message, "headers": [*message["headers"], *self._note(message["status"])]}
+            request_id = (b"x-request-id", self._note(message["status"]))
+            message = {**message, "headers": [*message["headers"], request_id]}
         await self._pass_on(message)
 
-    def _note(self, status: int) -> list[tuple[bytes, bytes]]:
-        """Count and log the answer; its further headers."""
-        request, route, scope = self._request, self._route, self._scope
+    def _note(self, status: int) -> bytes:
+        """Count and log the answer; the request's id."""
+        route, scope = self._route, self.scope
         seconds = time.perf_counter() - self._started
-        # Anything can be sent as a method, and each would be a series of its own.
-        method = route.method if route else scope["method"] if scope["method"] in _METHODS else "OTHER"
-        self._master.meters.request(method, route.path if route else "", str(status), seconds)
-        request_id = logs.request_id(request.headers.get(b"x-request-id"))
+        # Anything can be sent as a method and a path, and each would be a series of its own.
+        method, path = (route.method, route.path) if route else ("", "")
+        self._master.meters.request(method, path, str(status), seconds)
+        request_id = logs.request_id(self.headers.get(b"x-request-id"))
         if logs.request_log.isEnabledFor(logging.INFO):
-            worker = request.headers.get(b"worker-id")
             facts = {
                 "id": request_id.decode("ascii"), "method": scope["method"], "path": scope["path"], "status": status,
-                "ms": round(seconds * 1000, 3),
-                "worker": None if worker is None else worker.decode("utf-8", "replace"),
-                "key": request.who.key_id, "who": request.who.name if request.who.key_id else None,
+                "ms": round(seconds * 1000, 3), "worker": self.header("worker-id"),
+                "key": self.who.key_id, "who": self.who.name if self.who.key_id else None,
             }  # fmt: skip
             # What may hold anything, such as a line of its own, is told by JSON alone.
             logs.request_log.info("%(id)s %(method)s %(path)s %(status)d %(ms)g ms", facts, extra=facts)
-        is_https = scope["scheme"] == "https" or request.headers.get(b"x-forwarded-proto") == b"https"
-        return [(b"x-request-id", request_id), *((_ONLY_HTTPS,) if is_https else ())]
+        return request_id
 
 
 def _msgpack(body: bytes, content_type: bytes | None) -> bytes:

@@ -5,28 +5,25 @@ from __future__ import annotations
 
 import asyncio
 from functools import cache
-from importlib import resources
-from pathlib import Path
 
 from jqmaster.engine import packform, secret, tracing
 from jqmaster.engine.calling import contract_of
+from jqmaster.engine.ended import ENDED
 from jqmaster.errors import Unavailable
 from jqmaster.manifest.contract import ROLES, rights_of
-from jqmaster.manifest.manifest import operations
+from jqmaster.manifest.manifest import PACKAGE, operations
 from jqmaster.server.http import access, within
-from jqmaster.server.http.calls import MOST_WAIT_S, own, refuse_draining, run, unless
-from jqmaster.server.http.translate import no_such_job
+from jqmaster.server.http.calls import MOST_WAIT_S, Own, refuse_draining, run
 from jqmaster.server.http_error import HttpError, invalid
 from jqmaster.server.keyring import ANYBODY, Identity
 from jqmaster.server.master import Master
-from jqmaster.server.message import Reply, Request, seconds
+from jqmaster.server.message import Reply, Request, no_such_job, seconds
 from jqmaster.server.reader import extended, item, map_with, members, unpacked
 
-ENDED = frozenset(("done", "error", "cancelled", "skipped"))
 READY_S = 1.0
 
 
-@own
+@Own
 async def enqueue_one(master: Master, request: Request) -> Reply:
     """Enqueue a job.
 
@@ -46,7 +43,7 @@ async def enqueue_one(master: Master, request: Request) -> Reply:
     return Reply(201 if is_new else 200, packform.pack({"job_id": job_id.decode()}))
 
 
-@own
+@Own
 async def job(master: Master, request: Request) -> Reply:
     """A job as it is now.
 
@@ -63,7 +60,7 @@ async def job(master: Master, request: Request) -> Reply:
     return Reply(200, document)
 
 
-@own
+@Own
 async def poll_job(master: Master, request: Request) -> Reply:
     """Wait for a job's end: its document, or 408 when the time is up before.
 
@@ -78,16 +75,16 @@ async def poll_job(master: Master, request: Request) -> Reply:
     timeout_s = seconds(request.query.get("timeout", 5), "timeout", MOST_WAIT_S)
     job_id = request.params["id"].encode()
     await within.check(master.engine, request.who, contract_of("watch"), {"ids": [job_id]})
-    state = await unless(master.ended.wait(job_id, timeout_s), master.draining.wait())
+    state = await master.ended.wait(job_id, timeout_s)
     refuse_draining(master)
     if state is None:
         raise no_such_job(request.params["id"])
     if state in ENDED:
-        return await job.handler(master, request)
+        return await job.answer(master, request)
     raise HttpError("TIMEOUT", f"the job has not ended within {timeout_s:g} s; it is {state}")
 
 
-@own
+@Own
 async def alive(_master: Master, _request: Request) -> Reply:
     """Whether this server runs; asks nobody.
 
@@ -99,7 +96,7 @@ async def alive(_master: Master, _request: Request) -> Reply:
     return Reply(200, packform.pack({"status": "ok"}))
 
 
-@own
+@Own
 async def health(master: Master, _request: Request) -> Reply:
     """Whether this server can serve.
 
@@ -120,13 +117,11 @@ async def health(master: Master, _request: Request) -> Reply:
 @cache
 def document(name: str) -> bytes:
     """An OpenAPI document (`master.yaml`, `worker.yaml`), from the installed package or the source tree."""
-    packaged = resources.files("jqmaster").joinpath("openapi", name)
-    if packaged.is_file():
-        return packaged.read_bytes()
-    return (Path(__file__).resolve().parents[4] / "openapi" / name).read_bytes()
+    built = PACKAGE / "openapi"
+    return ((built if built.is_dir() else PACKAGE.parents[1] / "openapi") / name).read_bytes()
 
 
-@own
+@Own
 async def openapi(_master: Master, _request: Request) -> Reply:
     """This document.
 
@@ -138,7 +133,7 @@ async def openapi(_master: Master, _request: Request) -> Reply:
     return Reply(200, document("master.yaml"), "application/yaml")
 
 
-@own
+@Own
 async def worker_openapi(_master: Master, _request: Request) -> Reply:
     """The API that a worker offers, to which jobs are pushed.
 
@@ -150,7 +145,7 @@ async def worker_openapi(_master: Master, _request: Request) -> Reply:
     return Reply(200, document("worker.yaml"), "application/yaml")
 
 
-@own
+@Own
 async def create_key(master: Master, request: Request) -> Reply:
     """Create a key of this API, which is told this once.
 
@@ -171,7 +166,7 @@ async def create_key(master: Master, request: Request) -> Reply:
     return Reply(200, extended(document, key=packform.pack(new.text)))
 
 
-@own
+@Own
 async def session(master: Master, request: Request) -> Reply:
     """Who this is, what they may, and of what server.
 
@@ -182,11 +177,11 @@ async def session(master: Master, request: Request) -> Reply:
     """
     who = access.identify(master, request) if master.keyring.is_required else ANYBODY
     shows_key = b"authorization" in request.headers
-    has_session = not shows_key and access.logged_in(master.keyring, request.headers) is who
+    has_session = not shows_key and access.logged_in(master.keyring, request) is who
     return _session(master, request, who, has_session=has_session)
 
 
-@own
+@Own
 async def log_in(master: Master, request: Request) -> Reply:
     """Log in with a key, in a browser.
 
@@ -202,7 +197,7 @@ async def log_in(master: Master, request: Request) -> Reply:
     return _session(master, request, access.known(master.keyring.find(shown)), has_session=True)
 
 
-@own
+@Own
 async def log_out(master: Master, request: Request) -> Reply:
     """Log out.
 

@@ -10,34 +10,27 @@ import itertools
 import logging
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import redis.exceptions
-from prometheus_client import PLATFORM_COLLECTOR, PROCESS_COLLECTOR
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-    InfoMetricFamily,
-    Metric,
-)
-from prometheus_client.exposition import choose_encoder
+from prometheus_client import PLATFORM_COLLECTOR, PROCESS_COLLECTOR, core, generate_latest
 
 from jqmaster import __version__
 from jqmaster.engine import alerts
-from jqmaster.engine.replies import Document, Page
+from jqmaster.engine.replies import Document
 from jqmaster.errors import JQError
-from jqmaster.server.http.calls import own
+from jqmaster.server.http.calls import Own
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request
 
 log = logging.getLogger("jqmaster.metrics")
 
+TEXT = "text/plain; version=0.0.4; charset=utf-8"
 MOST_QUEUES = 5000
 MOST_SHOWN = 100  # of them, one by one
-_AT_ONCE = 25
+_AT_ONCE = 25  # which keep Redis busy for 3 ms
 OTHERS = "*"  # no queue has this name
 _MOST_LISTED = 200  # constraints, schedules
 _MOST = 1000  # workers, attempts that run
@@ -54,7 +47,7 @@ _ENDS_MS = (
     1_800_000, 3_600_000, 21_600_000, 86_400_000,
 )  # fmt: skip
 _ENDS = (*(repr(end_ms / 1000) for end_ms in _ENDS_MS), "+Inf")
-_GAUGE, _COUNTER, _HISTOGRAM = GaugeMetricFamily, CounterMetricFamily, HistogramMetricFamily
+_GAUGE, _COUNTER, _HISTOGRAM = core.GaugeMetricFamily, core.CounterMetricFamily, core.HistogramMetricFamily
 _FAMILIES: dict[str, tuple[Any, ...]] = {
     "up": (_GAUGE, "Whether Redis could be asked; if not, the namespace's figures are missing."),
     "queues": (_GAUGE, "How many queues there are."),
@@ -103,17 +96,17 @@ class Figures:
         for day in await engine.stats("day", from_ms=now_ms // _DAY_MS * _DAY_MS):
             for event in _EVENTS:
                 self.add("namespace_jobs", day[event], event)
-        queues = await _list(engine.queues, MOST_QUEUES)
+        queues = await _first(MOST_QUEUES, engine.each("queues", count=200))
         largest = heapq.nlargest(MOST_SHOWN, queues, key=lambda queue: (sum(_counts(queue)), queue["name"]))
         shown: list[Document] = []
         for at in range(0, len(largest), _AT_ONCE):
             names = [queue["name"] for queue in largest[at : at + _AT_ONCE]]
             shown += (await engine.queues(names, today=True)).documents
         self._read_queues(queues, shown)
-        for constraint in await _list(engine.constraints, _MOST_LISTED, busiest=0):
+        for constraint in await _first(_MOST_LISTED, engine.each("constraints", count=_MOST_LISTED, busiest=0)):
             for name, field in (("running", "running"), ("limit", "concurrency"), ("held", "held")):
                 self.add(f"constraint_{name}", constraint.get(field), constraint["id"])
-        for schedule in await _list(engine.schedules, _MOST_LISTED):
+        for schedule in await _first(_MOST_LISTED, engine.each("schedules", count=_MOST_LISTED)):
             self.add("schedule_next_timestamp_seconds", schedule.get("next_ms"), schedule["id"])
             self.add("schedule_paused", schedule.get("paused", False), schedule["id"])
         marks = (await engine.marks(count=_MOST_MARKS)).documents
@@ -179,18 +172,17 @@ def _counts(queue: Document) -> list[int]:
     return [queue[state] for state in _STATES]
 
 
-async def _list(ask: Callable[..., Awaitable[Page]], most: int, **options: Any) -> list[Document]:
-    """The first of a listing; a call keeps Redis busy for milliseconds."""
+async def _first(most: int, listing: AsyncIterator[Document]) -> list[Document]:
     documents: list[Document] = []
-    cursor: str | None = None
-    while cursor != "" and len(documents) < most:
-        page = await ask(cursor=cursor, count=200, **options)
-        documents, cursor = documents + page.documents, page.cursor
+    async for document in listing:
+        documents.append(document)
+        if len(documents) == most:
+            break
     return documents
 
 
-@own
-async def metrics(master: Master, request: Request) -> Reply:
+@Own
+async def metrics(master: Master, _request: Request) -> Reply:
     """Figures for Prometheus.
 
     @reply metrics
@@ -198,7 +190,7 @@ async def metrics(master: Master, request: Request) -> Reply:
     @role viewer
     @http GET /metrics
     """
-    # In its text format or in OpenMetrics. What the master itself has counted is told also without Redis.
+    # What the master itself has counted is told also without Redis.
     figures = Figures()
     try:
         async with asyncio.timeout(_MOST_S):
@@ -208,11 +200,8 @@ async def metrics(master: Master, request: Request) -> Reply:
         log.warning("cannot look at the namespace: %s", error or "it takes too long")
         figures = Figures()
         figures.add("up", 0)
-    build = InfoMetricFamily("jq_build", "The version of this server.", {"version": __version__})
-    parts = (master.meters.registry, PROCESS_COLLECTOR, PLATFORM_COLLECTOR)
-    counted = (family for part in parts for family in part.collect())
-    families: list[Metric] = [build, *figures.families.values(), *counted]
-    # By its name alone: with a version it would answer in types that openapi/master.yaml has not.
-    openmetrics = "application/openmetrics-text"
-    encode, kind = choose_encoder(openmetrics if openmetrics in (request.header("accept") or "") else "")
-    return Reply(200, encode(SimpleNamespace(collect=lambda: families)), kind)
+    families = list(figures.families.values())
+    families.append(core.InfoMetricFamily("jq_build", "The version of this server.", {"version": __version__}))
+    for part in (master.meters.registry, PROCESS_COLLECTOR, PLATFORM_COLLECTOR):
+        families += part.collect()
+    return Reply(200, generate_latest(SimpleNamespace(collect=lambda: families)), TEXT)

@@ -3,54 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from urllib.parse import unquote_to_bytes
 
-from jqmaster.manifest import contract
-from jqmaster.manifest.contract import Operation
+from jqmaster.manifest.contract import SERVER
 from jqmaster.manifest.manifest import operations
 from jqmaster.server.http import handlers, metrics
-from jqmaster.server.http.calls import Call, Handler
-from jqmaster.server.http.translate import Translation
+from jqmaster.server.http.calls import Call, Route, Translation
 from jqmaster.server.http_error import HttpError, invalid
-
-# The first read begins a result's time; of a job that is waited for more is published.
-_WRITING = ("result", "poll_job")
 
 OWN = (
     handlers.session, handlers.log_in, handlers.log_out, handlers.create_key, handlers.enqueue_one, handlers.job,
     handlers.poll_job, handlers.alive, handlers.health, handlers.openapi, handlers.worker_openapi, metrics.metrics,
 )  # fmt: skip
-"""Requests that are more than one call of a script, or none."""
-
-
-class Route:
-    """Who answers a request. `takes_body`: its content type is checked and JSON is turned into MessagePack; else a body
-    is ignored. `reads`: a browser may send it for a page of another site."""
-
-    def __init__(self, operation: Operation, route: contract.Route, handler: Handler | None = None) -> None:
-        self.operation = operation
-        self.method, self.path = route.method, route.path
-        translation = Translation(operation, route)
-        self.handler: Handler = handler or translation
-        is_call = isinstance(handler, Call)
-        self.query = Call.query if is_call else tuple(translation.query)
-        self.takes_body = is_call or bool(operation.stand(route)[1])
-        self.reads = route.method == "GET" and operation.name not in _WRITING
-
-
-def _routes() -> Iterator[Route]:
-    for operation in operations().values():
-        for route in operation.routes:
-            yield Route(operation, route)
-        if operation.roles != (contract.SERVER,):
-            called = contract.Route(method="POST", path=f"/call/{operation.name}")
-            yield Route(operation, called, Call(operation))
-    for operation, handler in OWN:
-        yield Route(operation, operation.routes[0], handler)
-
-
-ROUTES = tuple(_routes())
+ROUTES: tuple[Route, ...] = (
+    *(Translation(one, route) for one in operations().values() for route in one.routes),
+    *(Call(one) for one in operations().values() if one.roles != (SERVER,)),
+    *OWN,
+)
 # Those with a parameter have one, between two slashes or at the end: what is before it, its name, what is behind it.
 _BY_PARTS = {
     (route.method, before, after): (route, name)

@@ -1,18 +1,17 @@
 """The web UI's files, as they are in the package (jqmaster/ui): the page under `/ui/`, all that it loads under the
-digest of all of it, `/ui/<digest>/`. Browsers keep that for ever, and after an upgrade nobody mixes old and new."""
+digest of all of it, `/ui/<digest>/`. Browsers keep that for long, and after an upgrade nobody mixes old and new."""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
-import re
 from functools import cache, lru_cache
 from pathlib import Path
+from typing import Any
 
-from quart import Quart, request
-from quart import Response as QuartResponse
-from werkzeug.exceptions import NotFound
+from quart import Quart, Response, redirect, request
 
+FOLDER = Path(__file__).parents[2] / "ui"
 # No script or style but our own files, no image but the page's icon, nothing from or to other hosts, no frames, no
 # markup from text.
 POLICY = (
@@ -26,18 +25,8 @@ HEADERS = {
     "referrer-policy": "no-referrer",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
-    "vary": "accept-encoding, x-forwarded-prefix",
+    "vary": "accept-encoding",
 }
-# The page names the files of its version, so it is asked for again each time.
-_PAGE = {"cache-control": "no-cache"}
-_KEPT = {"cache-control": "public, max-age=31536000, immutable"}
-_TYPES = {
-    ".html": "text/html; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-}
-_DIGEST = re.compile(r"[0-9a-f]{20}")
-_PREFIX = re.compile(r"(/[\w.~-]+)+")
 
 
 def is_page(path: str) -> bool:
@@ -46,63 +35,44 @@ def is_page(path: str) -> bool:
 
 
 def pages(root_path: str = "") -> Quart:
-    """The UI; `/` leads to it. `root_path`: where browsers ask for it, unless a proxy says it
-    (`X-Forwarded-Prefix`)."""
-    app = Quart("jqmaster", static_folder=None)
+    """The UI; `/` leads to it. `root_path`: where browsers ask for it."""
+    loaded = f"/ui/{digest()}"
+    app = Quart("jqmaster", static_folder=str(FOLDER / "static"), static_url_path=loaded)
     # Pages take no body, and a slow reader on a bad line is not an error of the server's.
-    app.config.update(MAX_CONTENT_LENGTH=0, RESPONSE_TIMEOUT=None)
+    app.config.update(MAX_CONTENT_LENGTH=0, RESPONSE_TIMEOUT=None, SEND_FILE_MAX_AGE_DEFAULT=31_536_000)
     app.url_map.merge_slashes = False
-
-    def prefix() -> str:
-        said = request.headers.get("x-forwarded-prefix", "").rstrip("/")
-        return said if _PREFIX.fullmatch(said) else root_path
+    page = (FOLDER / "index.html").read_text().replace("/ui/static", loaded).replace('="/ui/', f'="{root_path}/ui/')
 
     @app.get("/")
     @app.get("/ui")
-    async def to_ui() -> QuartResponse:
-        headers = {"location": f"{prefix()}/ui/", "vary": "x-forwarded-prefix"}
-        return QuartResponse(b"", status=302, headers=headers)
+    async def to_ui() -> Any:
+        return redirect(f"{root_path}/ui/")
 
     @app.get("/ui/")
-    @app.get("/ui/<path:rest>")
-    async def page(rest: str = "") -> QuartResponse:
-        folder, _, name = rest.partition("/")
-        if not _DIGEST.fullmatch(folder):
-            return _sent("index.html", _PAGE, prefix())
-        path = f"static/{name}"
-        if folder != digest() or path not in files():
-            raise NotFound  # or it is of another version
-        return _sent(path, _KEPT)
+    @app.get("/ui/<path:_>")
+    async def show(_: str = "") -> Response:
+        # Its script shows what the path names. It names the files of its version, so it is asked for again each time.
+        return Response(page, headers={"cache-control": "no-cache"})
+
+    @app.after_request
+    async def finish(response: Response) -> Response:
+        response.headers.update(HEADERS)
+        if response.status_code == 200 and "gzip" in request.headers.get("accept-encoding", ""):
+            response.set_data(_packed(await response.get_data(as_text=False)))
+            response.headers["content-encoding"] = "gzip"
+        return response
 
     return app
 
 
 @cache
-def files() -> dict[str, bytes]:
-    """All files by their path below `ui/`."""
-    folder = Path(__file__).parents[2] / "ui"
-    paths = (path for path in folder.rglob("*") if path.suffix in _TYPES)
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
-
-
-@cache
 def digest() -> str:
-    """Of all files, by name and content."""
-    parts = (f"{name} {len(body)}\n".encode() + body for name, body in sorted(files().items()))
+    """Of all files that the page loads, by name and content."""
+    files = sorted(path for path in FOLDER.rglob("*") if path.is_file())
+    parts = (f"{path.relative_to(FOLDER)} {path.stat().st_size}\n".encode() + path.read_bytes() for path in files)
     return hashlib.sha256(b"".join(parts)).hexdigest()[:20]
 
 
 @lru_cache(maxsize=256)
-def _body(path: str, prefix: str, *, is_packed: bool) -> bytes:
-    """A file. The page, whose script shows what its path names, has all that it loads under a prefix."""
-    body = files()[path]
-    if path == "index.html":
-        body = body.replace(b"/ui/static/", f"/ui/{digest()}/".encode()).replace(b'="/ui/', f'="{prefix}/ui/'.encode())
-    return gzip.compress(body, 9, mtime=0) if is_packed else body
-
-
-def _sent(path: str, kept: dict[str, str], prefix: str = "") -> QuartResponse:
-    is_packed = "gzip" in request.headers.get("accept-encoding", "")
-    headers = HEADERS | kept | ({"content-encoding": "gzip"} if is_packed else {})
-    body = _body(path, prefix, is_packed=is_packed)
-    return QuartResponse(body, headers=headers, content_type=_TYPES[path[path.rindex(".") :]])
+def _packed(body: bytes) -> bytes:
+    return gzip.compress(body, 9, mtime=0)

@@ -16,38 +16,26 @@ from jqmaster.errors import JQError
 from jqmaster.manifest.contract import Argument, Operation
 from jqmaster.server.http_error import HttpError
 from jqmaster.server.keyring import Identity
+from jqmaster.server.message import no_such_job
 from jqmaster.server.reader import map_of, printable
 
-_QUEUE_OF = {"queues": "name", "alerts": "queue", "get": "queue"}
-"""Operations of which a bound key gets what is of its own queues, and where an entry has its queue's name: listings
-leave out the rest, `get` has nil, as of jobs that are gone."""
+_LISTED = {"queues": "name", "alerts": "queue"}
+"""Listings that leave out what is of other queues, and where an entry has its queue's name."""
 _NAMING = ("queue", "job", "Where", "Pick", "NewJob", "JobChange", "Outcome")
 """Types of arguments that name queues or jobs."""
 
 
 async def check(engine: Engine, who: Identity, operation: Operation, given: Mapping[str, Any]) -> None:
-    """Raise 403 unless all that a call names is within the queues of who makes it, 400 where that cannot be read.
-    `given`: its arguments by name, of lists the items as they came."""
-    if who.queues is None or operation.name == "get":
+    """Raise 403 unless all queues that a call names are among those of who makes it, 404 for a job of others, and 400
+    where that cannot be read. `given`: its arguments by name, of lists the items as they came."""
+    if who.queues is None:
         return
     if given.get("dependents") == "cancel":
         raise refused("jobs that wait for others may be of any queue, so it may not cancel them as well")
-    queues: list[Any] = []
-    jobs: list[Any] = []
-    for argument in operation.arguments:
-        if argument.name not in given:
-            continue
-        kind, value = kind_of(operation, argument), given[argument.name]
-        if kind in ("queue", "job"):
-            (queues if kind == "queue" else jobs).extend(value if isinstance(value, list) else [value])
-        elif kind in ("Where", "Pick"):
-            named = value if isinstance(value, dict) else {}
-            queues += [named.get("queue")] if kind == "Where" else named.get("queues", [])
-        elif kind in _NAMING:
-            maps = list(map(map_of, value[::2]))
-            queues += _queues_of(maps)
-            jobs += [change.get("id") for change in maps if kind == "JobChange"]
-    if not (queues or jobs) and operation.name not in _QUEUE_OF:
+    named = [(kind_of(operation, one), given[one.name]) for one in operation.arguments if one.name in given]
+    queues = [queue for kind, value in named for queue in _queues_in(kind, value)]
+    jobs = [job for kind, value in named for job in _jobs_in(kind, value)]
+    if not (queues or jobs) and operation.name not in _LISTED:
         if not operation.is_free or operation.restricted.keys() & given.keys():
             raise refused(f"{operation.name} concerns all queues, or name one of them as queue")
     _check_queues(who, queues)
@@ -58,21 +46,15 @@ async def check(engine: Engine, who: Identity, operation: Operation, given: Mapp
 def may_ask(who: Identity, operation: Operation) -> bool:
     """Whether any call of it is not refused, as for its queues."""
     names = any(kind_of(operation, argument) in _NAMING for argument in operation.arguments)
-    return who.queues is None or names or operation.is_free or operation.name in _QUEUE_OF
+    return who.queues is None or names or operation.is_free
 
 
 def leave_out(who: Identity, operation: Operation, reply: Any) -> Any:
     """A reply without what concerns none of their queues."""
-    field = _QUEUE_OF.get(operation.name)
-    if who.queues is None or field is None:
+    if who.queues is None or operation.name not in _LISTED:
         return reply
-
-    def is_own(entry: bytes) -> bool:
-        return who.may_use(map_of(entry).get(field, ""))
-
-    if operation.name == "get":
-        return [entry if entry and is_own(entry) else None for entry in reply]
-    return [reply[0], *filter(is_own, reply[1:])]
+    cursor, *entries = reply
+    return [cursor, *(one for one in entries if who.may_use(map_of(one).get(_LISTED[operation.name], "")))]
 
 
 def kind_of(operation: Operation, argument: Argument) -> str:
@@ -88,6 +70,18 @@ def check_answer(who: Identity, outcome: Mapping[str, Any], follow: Sequence[byt
     _check_queues(who, _queues_of([outcome, *map(map_of, follow[::2])]))
 
 
+def _queues_in(kind: str, value: Any) -> Iterable[Any]:
+    match kind:
+        case "queue":
+            return value if isinstance(value, list) else [value]
+        case "Where" | "Pick":
+            named = value if isinstance(value, dict) else {}
+            return [named.get("queue")] if kind == "Where" else _queues_in("queue", named.get("queues", []))
+        case "NewJob" | "JobChange" | "Outcome":
+            return _queues_of(map(map_of, value[::2]))
+    return ()
+
+
 def _queues_of(maps: Iterable[Mapping[str, Any]]) -> Iterator[Any]:
     """Those that new jobs, changes and outcomes name. A job without a queue has that of its name."""
     for spec in maps:
@@ -95,6 +89,12 @@ def _queues_of(maps: Iterable[Mapping[str, Any]]) -> Iterator[Any]:
             if isinstance(part, Mapping):
                 names = (part.get("queue"), part.get("name"))
                 yield from [name for name in names if name is not None][:1]
+
+
+def _jobs_in(kind: str, value: Any) -> Iterable[Any]:
+    if kind == "JobChange":
+        return [map_of(change).get("id") for change in value[::2]]
+    return [] if kind != "job" else value if isinstance(value, list) else [value]
 
 
 async def _check_jobs(engine: Engine, who: Identity, ids: Iterable[Any]) -> None:
@@ -106,7 +106,9 @@ async def _check_jobs(engine: Engine, who: Identity, ids: Iterable[Any]) -> None
         if error.code in ("INVALID", "NOTFOUND"):
             return
         raise
-    _check_queues(who, [replies.document(packed)["queue"] for packed in found if packed is not None])
+    for job in (replies.document(packed) for packed in found if packed is not None):
+        if not who.may_use(job["queue"]):
+            raise no_such_job(job["id"])
 
 
 def _check_queues(who: Identity, queues: Iterable[Any]) -> None:
