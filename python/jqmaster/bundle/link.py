@@ -180,21 +180,23 @@ def reached_by(scripts: Iterable[Module]) -> dict[Item, None]:
 #
 # Redis runs a script's whole chunk at every call: each function defined costs some hundred instructions, each local of
 # the chunk that it uses some more. Hence a chunk has one table, which holds all that functions use of one another. What
-# the plain life of a job needs (`common`, labels of items) is defined first, the rest when it is first looked for.
+# the plain life of a job needs (`common`, labels of items) is defined first, or has its room, the rest when it is first
+# looked for.
 
 
 def link_script(script: Module, common: Container[str] = ()) -> str:
     """The chunk, but for its first line."""
     reached = reached_by([script])
     first = [item for item in reached if str(item) in common and (item.is_function or not item.uses)]
-    rest = [item for item in reached if item not in first]
+    rest = sorted((item for item in reached if item not in first), key=lambda item: str(item) not in common)
+    soon = sum(str(item) in common for item in rest)
     places = {item: f"F_[{n}]" for n, item in enumerate((*first, *rest), 1)}
 
     def render(parts: Iterable[str | Item]) -> str:
         return "".join(part if isinstance(part, str) else places[part] for part in parts)
 
     entries = ["function" * item.is_function + render(item.parts) for item in places]
-    table = entries[: len(first)]
+    table = entries[: len(first)] + ["nil"] * soon  # of a table without room each of these would make a larger one
     if rest:
         choice = _choice(len(first) + 1, entries[len(first) :])
         table.append(f"__index = function(_, n)\nlocal v\n{choice}\nF_[n] = v\nreturn v\nend")
