@@ -34,13 +34,16 @@ _ITEM = re.compile(
 )  # fmt: skip
 _LITERAL = re.compile(r'\(?"(?:\\.|[^"\\])*"\)?|true|false|[-\d(][-+*/^(). \dex]*')
 
-# What check.refuse raises is the reply. pcall would give the text of an error alone.
+# What check.refuse raises is the reply. pcall would give the text of an error alone; assert returns what it is given.
 _FRAME = """\
-local ok, reply = xpcall(%s, function(problem) return problem end)
+local ok, reply = xpcall(%s, assert)
+if ok then
+return reply
+end
 local is_refusal = type(reply) == "table" and reply.is_refusal
-if not ok and (not is_refusal or reply.has_writes) then
+if not is_refusal or reply.has_writes then
 %send
-if ok or is_refusal then
+if is_refusal then
 return reply
 end
 error(reply, 0)
@@ -226,8 +229,9 @@ local definitions = {}
 local function start()
   F_, S_, namespaces = {}, {}, { n = 0 }
   setmetatable(S_, { __index = function(_, name)
-    S_[name] = {}
-    return S_[name]
+    local content = {}
+    S_[name] = content
+    return content
   end })
   for _, define in ipairs(definitions) do
     define()
@@ -255,10 +259,8 @@ local function run(name, keys, arguments)
   elseif keys[1] ~= current then
     use(keys[1])
   end
-  for name, content in next, S_ do
-    if next(content) ~= nil then
-      S_[name] = {}
-    end
+  for name in next, S_ do
+    S_[name] = nil
   end
 """
 
