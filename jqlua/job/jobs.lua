@@ -52,7 +52,7 @@ local NEVER_STARTED = ">Bc1c0"
 local TAIL_OF_NEVER_STARTED = 3 -- where it begins
 local STARTED = ">Bc1c1I4I4ddc12s" -- fields FLAGS to WORKER
 local WHOLE = ">Bc1c1I4I4ddc12sc0" -- and BYTES
-local TAIL = ">Bc0Bc0i4I4I4I3c0"
+local FIELDS_OF_TAIL = 6 -- MessagePack, of which most numbers and short texts take few bytes; its units are behind them
 local MOST_FETCHED = 1000 -- in one command
 
 -- Jobs this call has read, by id. By their keys: records of jobs it has made; false for those it removes.
@@ -73,12 +73,10 @@ local WORKER_FIELDS = 8 -- of a worker's document
 local HEAD = 9
 
 local function decode_tail(bytes)
-  local name, queue, priority, max_retry, timeout_ms, options, after = struct.unpack(TAIL, bytes)
-  if queue == "" then
-    queue = name
-  end
+  local at, name, queue, priority, max_retry, timeout_ms, options = cmsgpack.unpack_limit(bytes, FIELDS_OF_TAIL)
   return memory.keep(tails, bytes, {
-    name, queue, priority, max_retry, timeout_ms, options, bytes:sub(after), false, false,
+    name, queue == "" and name or queue, priority, max_retry, timeout_ms, options, at < 0 and "" or bytes:sub(at + 1),
+    false, false,
   })
 end
 
@@ -192,10 +190,9 @@ end
 ---@return string record
 function M.encode(job)
   if not job[M.BYTES] then
-    local name, queue, options = job[M.NAME], job[M.QUEUE], job[M.OPTIONS]
-    queue = queue == name and "" or queue
-    job[M.BYTES] = struct.pack(TAIL, #name, name, #queue, queue, job[M.PRIORITY], job[M.MAX_RETRY], job[M.TIMEOUT_MS],
-      #options, options) .. job[M.UNITS]
+    local name, queue = job[M.NAME], job[M.QUEUE]
+    job[M.BYTES] = cmsgpack.pack(name, queue == name and "" or queue, job[M.PRIORITY], job[M.MAX_RETRY],
+      job[M.TIMEOUT_MS], job[M.OPTIONS]) .. job[M.UNITS]
   end
   if job[M.FLAGS] % 4 < M.STARTED then
     return struct.pack(NEVER_STARTED, job[M.FLAGS], job[M.STATE], job[M.BYTES])

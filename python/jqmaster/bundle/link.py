@@ -191,19 +191,20 @@ def link_script(script: Module, common: Container[str] = ()) -> str:
     """The chunk, but for its first line."""
     reached = reached_by([script])
     first = [item for item in reached if str(item) in common and (item.is_function or not item.uses)]
-    rest = sorted((item for item in reached if item not in first), key=lambda item: str(item) not in common)
-    soon = sum(str(item) in common for item in rest)
+    soon = [item for item in reached if str(item) in common and item not in first]
+    rest = [*soon, *(item for item in reached if str(item) not in common)]
     places = {item: f"F_[{n}]" for n, item in enumerate((*first, *rest), 1)}
 
     def render(parts: Iterable[str | Item]) -> str:
         return "".join(part if isinstance(part, str) else places[part] for part in parts)
 
     entries = ["function" * item.is_function + render(item.parts) for item in places]
-    table = entries[: len(first)] + ["nil"] * soon  # of a table without room each of these would make a larger one
+    table = entries[: len(first)] + ["nil"] * len(soon)  # which has room for them: to grow costs much
     if rest:
         choice = _choice(len(first) + 1, entries[len(first) :])
         table.append(f"__index = function(_, n)\nlocal v\n{choice}\nF_[n] = v\nreturn v\nend")
     defined = "local F_\nF_ = {\n" + ",\n".join(table) + "\n}\nsetmetatable(F_, F_)\n"
+    defined += "".join(f"{places[item]} = {render(item.parts)}\n" for item in soon)
     return defined + _FRAME % (f"function()\n{render(script.parts)}\nend", "")
 
 
