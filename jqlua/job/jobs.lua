@@ -80,18 +80,17 @@ local function decode_tail(bytes)
   })
 end
 
-local function decode_unstarted(raw)
-  local bytes = raw:sub(TAIL_OF_NEVER_STARTED)
-  local tail = tails[bytes] or decode_tail(bytes)
-  return memory.keep(unstarted, raw, {
-    raw:byte(), raw:sub(2, 2), M.NOT_YET, 0, 0, 0, 0, "", "", bytes, "", unpack(tail, 1, UNITS_OF_TAIL),
-  })
-end
-
 ---@param raw string
 ---@return table job
 function M.decode(id, raw)
-  local known = unstarted[raw] or raw == latest[1] and latest[2] or raw:byte() % 4 < M.STARTED and decode_unstarted(raw)
+  local known = unstarted[raw] or raw == latest[1] and latest[2]
+  if not known and raw:byte() % 4 < M.STARTED then
+    local bytes = raw:sub(TAIL_OF_NEVER_STARTED)
+    local tail = tails[bytes] or decode_tail(bytes)
+    known = memory.keep(unstarted, raw, {
+      raw:byte(), raw:sub(2, 2), M.NOT_YET, 0, 0, 0, 0, "", "", bytes, "", unpack(tail, 1, UNITS_OF_TAIL),
+    })
+  end
   if known then
     local job = { unpack(known, 1, M.UNITS) }
     job[M.ID] = id
