@@ -183,8 +183,8 @@ def reached_by(scripts: Iterable[Module]) -> dict[Item, None]:
 #
 # Redis runs a script's whole chunk at every call: each function defined costs some hundred instructions, each local of
 # the chunk that it uses some more. Hence a chunk has one table, which holds all that functions use of one another. What
-# the plain life of a job needs (`common`, labels of items) is defined first, or has its room, the rest when it is first
-# looked for.
+# the plain life of a job needs (`common`, labels of items) is defined first, values made of others right behind it, the
+# rest when it is first looked for.
 
 
 def link_script(script: Module, common: Container[str] = ()) -> str:
@@ -199,7 +199,7 @@ def link_script(script: Module, common: Container[str] = ()) -> str:
         return "".join(part if isinstance(part, str) else places[part] for part in parts)
 
     entries = ["function" * item.is_function + render(item.parts) for item in places]
-    table = entries[: len(first)] + ["nil"] * len(soon)  # which has room for them: to grow costs much
+    table = entries[: len(first)] + ["nil"] * len(soon)  # with room for those: to grow costs much
     if rest:
         choice = _choice(len(first) + 1, entries[len(first) :])
         table.append(f"__index = function(_, n)\nlocal v\n{choice}\nF_[n] = v\nreturn v\nend")
