@@ -40,19 +40,18 @@ if count < 1 or count > MOST_JOBS then
 end
 -- A queue that comes again stands in the list again, unless it is the one before.
 local new_jobs, names, wanted, is_linked = { false }, { false }, { keys.SEQ, false }, false
-local queue_count = 0
+local queue_count, at, name = 0, first, nil
 for i = 1, count do
-  local new = jobspec.parse(ARGV[first + 2 * i - 2], i - 1, "jobs")
-  if ARGV[first + 2 * i - 1] == "" then
+  local new = jobspec.parse(ARGV[at], i - 1, "jobs")
+  if ARGV[at + 1] == "" then
     check.refuse("INVALID jobs[" .. i - 1 .. "].argument: expected one MessagePack value, got no bytes")
   end
-  local name = new[jobs.QUEUE]
-  if name ~= names[queue_count] then
-    queue_count = queue_count + 1
+  if name ~= new[jobs.QUEUE] then
+    name, queue_count = new[jobs.QUEUE], queue_count + 1
     names[queue_count], wanted[queue_count + 1] = name, queues.record_key(name)
   end
   is_linked = is_linked or new[jobspec.IS_LINKED]
-  new_jobs[i] = new
+  new_jobs[i], at = new, at + 2
 end
 
 local raws = meta.open(unpack(wanted))

@@ -78,7 +78,7 @@ end
 --- Names of jobs, queues, workers: 1 to 255 bytes of UTF-8 without control characters.
 function M.is_name(value)
   return type(value) == "string" and #value > 0 and #value <= 255
-    and (not string.find(value, "[^\32-\126]") or not string.find(value, "[%z\1-\31\127]") and is_utf8(value))
+    and (string.find(value, "^[\32-\126]*$") or not string.find(value, "[%z\1-\31\127]") and is_utf8(value))
 end
 M.NAME = "text of 1 to 255 bytes, valid UTF-8, no control characters"
 

@@ -8,7 +8,7 @@ local clock = require "jqlua.base.clock"
 
 local M = {}
 
-M.SCHEMA = 10
+M.SCHEMA = 11
 M.FORMAT = ">I2I2BdI4I4c8"
 local SLEEPERS_OFFSET = 2
 M.FLAGS_OFFSET = 4
@@ -87,7 +87,8 @@ end
 local function set_flags(flags)
   local state = M.state
   state[M.FLAGS] = flags
-  state[M.DROPPED], state[M.EVENTS], state[M.COUNTED] = flags % DROPS, M.has(M.HAS_EVENTS), not M.has(M.UNCOUNTED)
+  state[M.DROPPED], state[M.EVENTS] = flags % DROPS, flags % (2 * M.HAS_EVENTS) >= M.HAS_EVENTS
+  state[M.COUNTED] = flags % (2 * M.UNCOUNTED) < M.UNCOUNTED
   state[M.NOTICED] = state[M.EVENTS] or flags >= M.HAS_WEBHOOKS
 end
 

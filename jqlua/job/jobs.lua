@@ -16,8 +16,8 @@ M.STARTED_MS = 6
 M.ENDED_MS = 7
 M.RANDOM = 8 -- digits of the last token
 M.WORKER = 9 -- that ran it last
-M.ID = 10
-M.TAIL = 11 -- the decoded tail of the record, of which the fields below are; false when one of them changed
+M.BYTES = 10 -- the tail of the record, which says the fields from NAME on; false when one of them changed
+M.ID = 11
 M.NAME = 12
 M.QUEUE = 13
 M.PRIORITY = 14
@@ -48,10 +48,11 @@ M.READ = 64 -- its result was read
 M.LANED = 128 -- has a section of units
 
 -- The head of a job that never started is short: most waiting jobs are such, and memory is what they cost.
-local NEVER_STARTED = ">Bc1"
-local STARTED = ">Bc1c1I4I4ddc12s" -- fields FLAGS to WORKER
+local NEVER_STARTED = ">Bc1c0"
 local TAIL_OF_NEVER_STARTED = 3 -- where it begins
-local TAIL = ">Bc0Bc0i4I4I4I3c0"
+local STARTED = ">Bc1c1I4I4ddc12s" -- fields FLAGS to WORKER
+local WHOLE = ">Bc1c1I4I4ddc12sc0" -- and BYTES
+local FIELDS_OF_TAIL = 6 -- MessagePack, of which most numbers and short texts take few bytes; its units are behind them
 local MOST_FETCHED = 1000 -- in one command
 
 -- Jobs this call has read, by id. By their keys: records of jobs it has made; false for those it removes.
@@ -63,33 +64,33 @@ local tails = KEPT
 -- Jobs that never started, without an id, by their records: many have the same.
 local unstarted = KEPT
 
+-- The last record of a job that started, and, if it came twice, the job, without an id: those that one call started
+-- are often alike.
+local latest = { "", false }
+
 local UNITS_OF_TAIL = 7
-local BYTES = 8
-local WORKER_FIELDS = 9 -- of a worker's document
-local HEAD = 10
+local WORKER_FIELDS = 8 -- of a worker's document
+local HEAD = 9
 
 local function decode_tail(bytes)
-  local name, queue, priority, max_retry, timeout_ms, options, after = struct.unpack(TAIL, bytes)
-  if queue == "" then
-    queue = name
-  end
+  local at, name, queue, priority, max_retry, timeout_ms, options = cmsgpack.unpack_limit(bytes, FIELDS_OF_TAIL)
   return memory.keep(tails, bytes, {
-    name, queue, priority, max_retry, timeout_ms, options, bytes:sub(after), bytes, false, false,
-  })
-end
-
-local function decode_unstarted(raw)
-  local bytes = raw:sub(TAIL_OF_NEVER_STARTED)
-  local tail = tails[bytes] or decode_tail(bytes)
-  return memory.keep(unstarted, raw, {
-    raw:byte(), raw:sub(2, 2), M.NOT_YET, 0, 0, 0, 0, "", "", "", tail, unpack(tail, 1, UNITS_OF_TAIL),
+    name, queue == "" and name or queue, priority, max_retry, timeout_ms, options, at < 0 and "" or bytes:sub(at + 1),
+    false, false,
   })
 end
 
 ---@param raw string
 ---@return table job
 function M.decode(id, raw)
-  local known = unstarted[raw] or raw:byte() % 4 < M.STARTED and decode_unstarted(raw)
+  local known = unstarted[raw] or raw == latest[1] and latest[2]
+  if not known and raw:byte() % 4 < M.STARTED then
+    local bytes = raw:sub(TAIL_OF_NEVER_STARTED)
+    local tail = tails[bytes] or decode_tail(bytes)
+    known = memory.keep(unstarted, raw, {
+      raw:byte(), raw:sub(2, 2), M.NOT_YET, 0, 0, 0, 0, "", "", bytes, "", unpack(tail, 1, UNITS_OF_TAIL),
+    })
+  end
   if known then
     local job = { unpack(known, 1, M.UNITS) }
     job[M.ID] = id
@@ -98,17 +99,20 @@ function M.decode(id, raw)
   local flags, state, how, attempt, failures, started_ms, ended_ms, random, worker, after = struct.unpack(STARTED, raw)
   local bytes = raw:sub(after)
   local tail = tails[bytes] or decode_tail(bytes)
-  return {
-    flags, state, how, attempt, failures, started_ms, ended_ms, random, worker, id, tail,
+  local job = {
+    flags, state, how, attempt, failures, started_ms, ended_ms, random, worker, bytes, id,
     unpack(tail, 1, UNITS_OF_TAIL),
   }
+  latest[2] = raw == latest[1] and { unpack(job, 1, M.UNITS) }
+  latest[1] = raw
+  return job
 end
 
 ---@param options string packed
 ---@return table job that never ran, without an id
 function M.new(flags, state, name, queue, priority, max_retry, timeout_ms, options)
   return {
-    flags, state, M.NOT_YET, 0, 0, 0, 0, "", "", "", false, name, queue, priority, max_retry, timeout_ms, options, "",
+    flags, state, M.NOT_YET, 0, 0, 0, 0, "", "", false, "", name, queue, priority, max_retry, timeout_ms, options, "",
   }
 end
 
@@ -168,7 +172,13 @@ end
 --- Changes a field of the tail, other than its units.
 ---@param field number
 function M.put(job, field, value)
-  job[field], job[M.TAIL] = value, false
+  job[field], job[M.BYTES] = value, false
+end
+
+---@param units string section, or ""
+function M.put_units(job, units)
+  local bytes = job[M.BYTES]
+  job[M.BYTES], job[M.UNITS] = bytes and bytes:sub(1, -1 - #job[M.UNITS]) .. units, units
 end
 
 ---@param options table the job's rare fields
@@ -176,33 +186,17 @@ function M.set_options(job, options)
   M.put(job, M.OPTIONS, next(options) and cmsgpack.pack(options) or "")
 end
 
---- The tail of a job's record after a change. Only that of a job that started is needed for more.
----@return string bytes
-local function new_tail(job)
-  local tail, units = job[M.TAIL], job[M.UNITS]
-  local bytes
-  if not tail then
-    local name, queue, options = job[M.NAME], job[M.QUEUE], job[M.OPTIONS]
-    queue = queue == name and "" or queue
-    bytes = struct.pack(TAIL, #name, name, #queue, queue, job[M.PRIORITY], job[M.MAX_RETRY], job[M.TIMEOUT_MS],
-      #options, options) .. units
-  else
-    bytes = tail[BYTES]:sub(1, -1 - #tail[UNITS_OF_TAIL]) .. units
-  end
-  if job[M.FLAGS] % 4 >= M.STARTED then
-    job[M.TAIL] = tails[bytes] or decode_tail(bytes)
-  end
-  return bytes
-end
-
 ---@return string record
 function M.encode(job)
-  local tail = job[M.TAIL]
-  local bytes = tail and tail[UNITS_OF_TAIL] == job[M.UNITS] and tail[BYTES] or new_tail(job)
-  if job[M.FLAGS] % 4 < M.STARTED then
-    return struct.pack(NEVER_STARTED, job[M.FLAGS], job[M.STATE]) .. bytes
+  if not job[M.BYTES] then
+    local name, queue = job[M.NAME], job[M.QUEUE]
+    job[M.BYTES] = cmsgpack.pack(name, queue == name and "" or queue, job[M.PRIORITY], job[M.MAX_RETRY],
+      job[M.TIMEOUT_MS], job[M.OPTIONS]) .. job[M.UNITS]
   end
-  return struct.pack(STARTED, unpack(job, M.FLAGS, M.WORKER)) .. bytes
+  if job[M.FLAGS] % 4 < M.STARTED then
+    return struct.pack(NEVER_STARTED, job[M.FLAGS], job[M.STATE], job[M.BYTES])
+  end
+  return struct.pack(WHOLE, unpack(job, M.FLAGS, M.BYTES))
 end
 
 -- Rare fields that workers are sent. fields.py: told
@@ -242,7 +236,8 @@ local numbers = { 0, 0, "" }
 ---@param job table started, its record saved
 ---@return string document for its worker
 function M.document(job)
-  local tail, id, attempt, failures = job[M.TAIL], job[M.ID], job[M.ATTEMPT], job[M.FAILURES]
+  local bytes, id, attempt, failures = job[M.BYTES], job[M.ID], job[M.ATTEMPT], job[M.FAILURES]
+  local tail = tails[bytes] or decode_tail(bytes)
   if not tail[WORKER_FIELDS] then
     tail[WORKER_FIELDS], tail[HEAD] = worker_fields(tail)
   end

@@ -166,7 +166,7 @@ function M.new(spec, has_options)
   local run_at_ms = spec.run_at and ceil(spec.run_at * 1000) or false
   local expires_in_ms = spec.expires_in and ceil(spec.expires_in * 1000) or false
   return {
-    spec.keep_result and jobs.KEEP_RESULT or 0, states.QUEUED, jobs.NOT_YET, 0, 0, 0, 0, "", "", "", false, spec.name,
+    spec.keep_result and jobs.KEEP_RESULT or 0, states.QUEUED, jobs.NOT_YET, 0, 0, 0, 0, "", "", false, "", spec.name,
     spec.queue or spec.name, spec.priority or 0, spec.max_retry or 10,
     spec.timeout and ceil(spec.timeout * 1000) or 30000, has_options and options_of(spec) or "", "",
     delay_ms, run_at_ms, expires_in_ms, delay_ms or run_at_ms or expires_in_ms,

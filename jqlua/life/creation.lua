@@ -236,13 +236,13 @@ function M.create_all(new_jobs, arguments, first, reply)
     local queue, is_linked = queues.load(parsed[jobs.QUEUE]), parsed[jobspec.IS_LINKED]
     local is_free = not is_linked and placement.admit(parsed, queue)
     if not is_linked and not parsed[jobspec.IS_TIMED] and (is_free or placement.is_fixed(parsed, queue)) then
-      local new = parsed
+      local new, record = parsed, parsed[jobspec.RECORD] or jobs.encode(parsed)
+      parsed[jobspec.RECORD] = record
       if not is_free then
         new = { unpack(parsed) }
-        new[jobs.STATE], new[jobspec.RECORD] = placement.place(new, queue), false
+        new[jobs.STATE] = placement.place(new, queue)
+        record = jobs.encode(new)
       end
-      local record = new[jobspec.RECORD] or jobs.encode(new)
-      new[jobspec.RECORD] = record
       repeat
         local id = serial.next()
         jobs.create(id, record, arguments[first])

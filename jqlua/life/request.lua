@@ -17,12 +17,16 @@ local SIZE = 16
 ---@return table call not to be changed; request: its token or false
 ---@return string|false token
 function M.read(known, blob, parse)
+  local call = known[blob]
+  if call and not call.is_cut then
+    return call, call.request
+  end
   local rest, token = blob, nil
   if blob:sub(-#TAIL - SIZE, -SIZE - 1) == TAIL then
     rest, token = blob:sub(1, -#TAIL - SIZE - 1), blob:sub(-SIZE)
+    call = known[rest]
   end
-  local call = known[rest]
-  if not call or call.is_cut ~= (token ~= nil) then
+  if not token or not call or not call.is_cut then
     call = parse(blob)
     call.is_cut = token ~= nil and token == call.request
     memory.keep(known, call.is_cut and rest or blob, call)

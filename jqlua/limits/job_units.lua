@@ -128,10 +128,10 @@ end
 ---@param units table?
 function M.put(job, units)
   if M.is_laned(units) then
-    job[jobs.UNITS] = units[M.BYTES]
+    jobs.put_units(job, units[M.BYTES])
     jobs.set(job, jobs.LANED)
   else
-    job[jobs.UNITS] = ""
+    jobs.put_units(job, "")
     jobs.clear(job, jobs.LANED)
   end
 end

@@ -35,6 +35,9 @@ local MOST_AT_ONCE = 100
 -- Marks in lanes.heads that a head was read.
 local LOOKED = ""
 
+-- The place of a plain queue that is compared with no other: all that it has.
+local whole = { queue = false }
+
 --- Ends a place where something else begins.
 function M.bound(place, priority, id)
   if rank.is_before(priority, id, place.bound_priority, place.bound_id) then
@@ -189,7 +192,8 @@ function M.best(queue, is_only)
   if queue[queues.PAUSED] ~= 0 then
     return nil
   elseif queues.is_plain(queue) then
-    return is_only and { queue = queue } or first_plain(queue)
+    whole.queue = queue
+    return is_only and whole or first_plain(queue)
   end
   return with_lanes(queue)
 end

@@ -22,11 +22,12 @@ M.QUEUES = '"*", a name, or a list of 1 to 100 names and patterns'
 --- Parses the field `queues`; refuses the call if it is wrong.
 ---@return string[] names and patterns
 function M.parse_queues(value, path)
-  local list = type(value) == "string" and { value } or value
-  check.refuse(not check.is_list(list, 1, 100) and check.problem(path, M.QUEUES, value))
+  local is_text = type(value) == "string"
+  local list = is_text and { value } or value
+  check.refuse(not is_text and not check.is_list(list, 1, 100) and check.problem(path, M.QUEUES, value))
   for i, text in ipairs(list) do
     check.refuse(not check.is_name(text)
-      and check.problem(list == value and path .. "[" .. (i - 1) .. "]" or path, check.NAME, text))
+      and check.problem(is_text and path or path .. "[" .. (i - 1) .. "]", check.NAME, text))
   end
   return list
 end

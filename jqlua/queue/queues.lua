@@ -52,15 +52,6 @@ M.LEAST_ID = "00000000000000"
 -- Records this call has read, by name.
 local open = {}
 
-local function decoded(name, raw)
-  local flags, max_waiting, running, waiting, ended, priority, id, version, free = struct.unpack(M.FORMAT, raw)
-  local paused = flags % 2
-  return {
-    paused, max_waiting, running, waiting, ended, priority, id, name, false, false, {},
-    flags - paused, version, false, free, raw,
-  }
-end
-
 --- The key of a queue's record.
 function M.record_key(name)
   return keys.QUEUE .. name
@@ -76,7 +67,12 @@ function M.decode(name, raw)
       0, meta.state[meta.VERSION], false, 0, false,
     }
   elseif not queue or queue[RAW] ~= raw or queue[M.CHANGED] then -- it changed in a call that failed
-    queue = memory.keep(keys.KNOWN_QUEUES, name, decoded(name, raw))
+    local flags, max_waiting, running, waiting, ended, priority, id, version, free = struct.unpack(M.FORMAT, raw)
+    local paused = flags % 2
+    queue = memory.keep(keys.KNOWN_QUEUES, name, {
+      paused, max_waiting, running, waiting, ended, priority, id, name, false, false, {},
+      flags - paused, version, false, free, raw,
+    })
   end
   queue[M.REOPENED] = false
   open[name] = queue

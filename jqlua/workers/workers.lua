@@ -17,14 +17,12 @@ local M = {}
 
 local call = redis.call
 
-M.ID_SIZES = { [15] = true, [17] = true }
-
 --- The channel on which masters sleep.
 M.CHANNEL = "push"
 
 --- Whether a worker's name has the form of a registered worker's id.
 function M.is_id(name)
-  return M.ID_SIZES[#name] and string.find(name, "^w[0-9a-f]+$") ~= nil
+  return (#name == 15 or #name == 17) and string.find(name, "^w[0-9a-f]+$") ~= nil
 end
 
 -- Decoded records, by their bytes.

@@ -141,12 +141,13 @@ def build(root: Path, clock: Clock = "server") -> Bundle:
     set the time. Raises BuildError for sources outside the supported subset, HeadError for heads that are not whole.
     """
     common = root / "scripts" / "common.txt"
-    first = frozenset(common.read_text().split()) if common.is_file() else frozenset()
+    needed = [line.split() for line in common.read_text().splitlines()] if common.is_file() else []
     bundle, functions, flags = Bundle(), [], {}
     for operation, comment, script in parsed(root, clock):
         name = operation.name
         head = "".join(f"--{line}\n" for line in comment.splitlines())
         flag = FLAGS[operation.flags]
+        first = {label for label, *operations in needed if name in operations} or {line[0] for line in needed}
         text = f"#!lua{flag and f' flags={flag}'}\n{head}{link_script(script, first)}"
         bundle[name] = make_script(name, text, operation.flags)
         if operation.is_function:

@@ -34,13 +34,16 @@ _ITEM = re.compile(
 )  # fmt: skip
 _LITERAL = re.compile(r'\(?"(?:\\.|[^"\\])*"\)?|true|false|[-\d(][-+*/^(). \dex]*')
 
-# What check.refuse raises is the reply. pcall would give the text of an error alone.
+# What check.refuse raises is the reply. pcall would give the text of an error alone; assert returns what it is given.
 _FRAME = """\
-local ok, reply = xpcall(%s, function(problem) return problem end)
+local ok, reply = xpcall(%s, assert)
+if ok then
+return reply
+end
 local is_refusal = type(reply) == "table" and reply.is_refusal
-if not ok and (not is_refusal or reply.has_writes) then
+if not is_refusal or reply.has_writes then
 %send
-if ok or is_refusal then
+if is_refusal then
 return reply
 end
 error(reply, 0)
@@ -180,25 +183,28 @@ def reached_by(scripts: Iterable[Module]) -> dict[Item, None]:
 #
 # Redis runs a script's whole chunk at every call: each function defined costs some hundred instructions, each local of
 # the chunk that it uses some more. Hence a chunk has one table, which holds all that functions use of one another. What
-# the plain life of a job needs (`common`, labels of items) is defined first, the rest when it is first looked for.
+# the plain life of a job needs (`common`, labels of items) is defined first, values made of others right behind it, the
+# rest when it is first looked for.
 
 
 def link_script(script: Module, common: Container[str] = ()) -> str:
     """The chunk, but for its first line."""
     reached = reached_by([script])
     first = [item for item in reached if str(item) in common and (item.is_function or not item.uses)]
-    rest = [item for item in reached if item not in first]
+    soon = [item for item in reached if str(item) in common and item not in first]
+    rest = [*soon, *(item for item in reached if str(item) not in common)]
     places = {item: f"F_[{n}]" for n, item in enumerate((*first, *rest), 1)}
 
     def render(parts: Iterable[str | Item]) -> str:
         return "".join(part if isinstance(part, str) else places[part] for part in parts)
 
     entries = ["function" * item.is_function + render(item.parts) for item in places]
-    table = entries[: len(first)]
+    table = entries[: len(first)] + ["nil"] * len(soon)  # with room for those: to grow costs much
     if rest:
         choice = _choice(len(first) + 1, entries[len(first) :])
         table.append(f"__index = function(_, n)\nlocal v\n{choice}\nF_[n] = v\nreturn v\nend")
     defined = "local F_\nF_ = {\n" + ",\n".join(table) + "\n}\nsetmetatable(F_, F_)\n"
+    defined += "".join(f"{places[item]} = {render(item.parts)}\n" for item in soon)
     return defined + _FRAME % (f"function()\n{render(script.parts)}\nend", "")
 
 
@@ -224,8 +230,9 @@ local definitions = {}
 local function start()
   F_, S_, namespaces = {}, {}, { n = 0 }
   setmetatable(S_, { __index = function(_, name)
-    S_[name] = {}
-    return S_[name]
+    local content = {}
+    S_[name] = content
+    return content
   end })
   for _, define in ipairs(definitions) do
     define()
@@ -253,10 +260,8 @@ local function run(name, keys, arguments)
   elseif keys[1] ~= current then
     use(keys[1])
   end
-  for name, content in next, S_ do
-    if next(content) ~= nil then
-      S_[name] = {}
-    end
+  for name in next, S_ do
+    S_[name] = nil
   end
 """
 

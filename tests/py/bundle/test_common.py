@@ -1,4 +1,5 @@
-"""scripts/common.txt names what the plain life of a job needs, near enough: `make records` writes it anew."""
+"""scripts/common.txt names what the plain life of a job needs, and in which operations, near enough: `make records`
+writes it anew."""
 
 from __future__ import annotations
 
@@ -16,8 +17,9 @@ COMMON = ROOT / "scripts" / "common.txt"
 KEYS = ("{r}", "{r}:meta")
 
 
-def needed(server: RedisServer) -> set[str]:
-    """Labels of what a job needs that is enqueued, picked and finished, when others were before it."""
+def needed(server: RedisServer) -> set[tuple[str, str]]:
+    """Labels of what a job needs that is enqueued, picked and finished, when others were before it; each with the
+    operation that needs it."""
     scripts = {script.name: script for _, _, script in parsed(ROOT)}
     found = set()
     with server.client() as client:
@@ -30,7 +32,7 @@ def needed(server: RedisServer) -> set[str]:
             text = text.replace("local v\n", 'redis.call("RPUSH", "needed", n)\nlocal v\n', 1)
             reply = client.eval(text, 2, *KEYS, *packed)
             labels = list(map(str, reached_by([scripts[operation]])))
-            found.update(labels[int(number) - 1] for number in client.lrange("needed", 0, -1))
+            found.update((labels[int(number) - 1], operation) for number in client.lrange("needed", 0, -1))
             return reply
 
         call("setup")
@@ -49,10 +51,15 @@ def needed(server: RedisServer) -> set[str]:
 
 
 def test_what_is_common_is_listed(fresh_server: RedisServer) -> None:
-    listed, found = set(COMMON.read_text().split()), needed(fresh_server)
+    lines = map(str.split, COMMON.read_text().splitlines())
+    listed = {(label, operation) for label, *operations in lines for operation in operations}
+    found = needed(fresh_server)
     assert len(found & listed) > 0.8 * len(found | listed), "make records writes it anew"
 
 
 if __name__ == "__main__":
     with RedisServer() as server:
-        COMMON.write_text("\n".join(sorted(needed(server))) + "\n")
+        by_label: dict[str, list[str]] = {}
+        for label, operation in sorted(needed(server)):
+            by_label.setdefault(label, [label]).append(operation)
+        COMMON.write_text("".join(" ".join(line) + "\n" for line in by_label.values()))
