@@ -8,7 +8,7 @@ local clock = require "jqlua.base.clock"
 
 local M = {}
 
-M.SCHEMA = 10
+M.SCHEMA = 11
 M.FORMAT = ">I2I2BdI4I4c8"
 local SLEEPERS_OFFSET = 2
 M.FLAGS_OFFSET = 4

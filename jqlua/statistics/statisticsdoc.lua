@@ -32,7 +32,7 @@ end
 local log = {} -- its `cells`, decoded once in a call
 
 local function pending()
-  log.cells = log.cells or buckets.cells(statlog.read())
+  log.cells = log.cells or buckets.cells(statlog.read(), math.huge)
   return log.cells
 end
 

@@ -104,7 +104,7 @@ describe("a user of least privilege", function()
   for _, form in ipairs({ "functions", "scripts" }) do
     it("may set up, and live the whole life of a job by " .. form, function()
       jq.form = form
-      assert.are.equal(10, jq:call("setup"))
+      assert.are.equal(11, jq:call("setup"))
       jq:set({ retry_base = 0, result_grace = 0 })
       jq:queue({ name = "a", max_waiting = 100 })
       local ids = jq:enqueue_all({ name = "a", keep_result = true }, "a", "a", { name = "a", delay = 1000,

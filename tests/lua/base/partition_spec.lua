@@ -21,7 +21,7 @@ describe("a partition of a cluster", function()
     assert.is_truthy(jq:register({ queues = "a" }):match("^w%x%x%x%x%x%x%x%x%x%x%x%x%x%x0a$"))
     assert.are.equal(space.START_MS, jq:get(first).created_ms)
     assert.are.same({ first, second }, jq:pick_ids({ queues = "a", count = 2 }))
-    assert.are.equal(10, jq:call("setup"))
+    assert.are.equal(11, jq:call("setup"))
     assert.are.equal("0a", jq:enqueue("a"):sub(15))
   end)
   for tag, tail in pairs({

@@ -4,7 +4,7 @@ describe("setup", function()
   local jq = space.each({ setup = false })
 
   it("creates a namespace and answers its schema", function()
-    assert.are.equal(10, jq:call("setup"))
+    assert.are.equal(11, jq:call("setup"))
     assert.are.equal(1, jq:redis("EXISTS", jq.name .. ":meta"))
     jq:enqueue("a")
   end)
@@ -13,7 +13,7 @@ describe("setup", function()
     jq:enqueue("a")
     jq:set({ done_ttl = 5 })
     jq:unchanged(function()
-      assert.are.equal(10, jq:call("setup"))
+      assert.are.equal(11, jq:call("setup"))
     end)
   end)
   it("refuses data of another schema", function()
@@ -21,7 +21,7 @@ describe("setup", function()
     for _, schema in ipairs({ 4, 99 }) do
       jq:redis("SETRANGE", jq.name .. ":meta", 0, "\0" .. string.char(schema))
       jq:refuses("VERSION namespace " .. jq.name .. " holds data of schema " .. schema
-        .. ", these scripts use 10: use scripts of that version", "setup")
+        .. ", these scripts use 11: use scripts of that version", "setup")
     end
     jq.is_corrupt = true
   end)
