@@ -66,9 +66,7 @@ end
 
 --- Adds the waits or runs of items to those of a cell.
 ---@param place number WAIT or RUN
----@param column number of these in an item
----@param first number where the first item begins
----@param behind number where the last one ends
+---@param column number of these in an item; the first item begins at `first`, the last one ends before `behind`
 local function note(cell, place, items, column, first, behind)
   local values = cell[place] or none()
   local count, sum, least, greatest = values[1], values[2], values[3], values[4]
@@ -263,9 +261,9 @@ end
 --- Folds the log into the buckets; one of many queues or minutes in several calls.
 ---@param most? number as of parse; default: few ms
 function M.fold(most)
-  local cells, rest = M.cells(statlog.take(), most or MOST_CELLS)
+  local cells, rest = M.cells(statlog.read(), most or MOST_CELLS)
   local left = { LOOKED_AT }
-  statlog.leave(rest)
+  statlog.replace(rest)
   for key, minutes in pairs(cells) do
     save(key, minutes, left)
   end

@@ -172,15 +172,10 @@ function M.read()
   return (redis.call("GET", keys.LOG) or "") .. arrivals
 end
 
---- Takes all that is recorded out of Redis, but for what leave puts back.
----@return string log
-function M.take()
-  return (redis.call("GET", keys.LOG) or "") .. serial.cut()
-end
-
----@param rest string of what was taken
-function M.leave(rest)
-  redis.call("SET", keys.LOG, rest)
+--- Replaces all that is recorded.
+function M.replace(log)
+  serial.cut()
+  redis.call("SET", keys.LOG, log)
 end
 
 return M
