@@ -15,7 +15,6 @@ local M = {}
 
 local SUBJECT = ">I5I3c0" -- of an item: its first two values
 local REST = ">BI5I5I5"
-local COUNT_OFFSET = 13 -- in the rest
 -- MessagePack's first bytes of numbers in 4 bytes, and of texts.
 local NUMBER = 206 * 4294967296
 local TEXT = 218 * 65536
@@ -25,7 +24,7 @@ local MOST = 4294967294
 -- A longer log is folded.
 M.FULL = 16384
 
-local ENQUEUED = 1
+local ENQUEUED = "\1\206\255\255\255\255\206\255\255\255\255" -- kind 1, and neither wait nor run
 local DONE = 2
 local FAILED = 3
 local LAPSED = 4
@@ -59,12 +58,12 @@ local function subject_of(queue, name)
   return made[4]
 end
 
-local function item(subject, kind, wait, run, count)
-  return subject .. struct.pack(REST, kind, NUMBER + wait, NUMBER + run, NUMBER + count)
+local function enqueued(subject, count)
+  return subject .. ENQUEUED .. struct.pack(">I5", NUMBER + count)
 end
 
-local function add(text)
-  M.gathered[#M.gathered + 1] = text
+local function add(item)
+  M.gathered[#M.gathered + 1] = item
 end
 
 --- Makes an item of what happened last.
@@ -72,7 +71,7 @@ local function close()
   local last = M.latest
   local count = last[6]
   last[6] = 0
-  return item(subject_of(last[1], last[2]), last[3], last[4], last[5], count)
+  return subject_of(last[1], last[2]) .. struct.pack(REST, last[3], NUMBER + last[4], NUMBER + last[5], NUMBER + count)
 end
 
 --- Records new jobs.
@@ -81,7 +80,7 @@ function M.entered(job, count)
   local queue, name = job[jobs.QUEUE], job[jobs.NAME]
   if new[1] ~= queue or new[2] ~= name then
     if new[3] > 0 then
-      add(item(subject_of(new[1], new[2]), ENQUEUED, M.NONE, M.NONE, new[3]))
+      add(enqueued(subject_of(new[1], new[2]), new[3]))
     end
     new[1], new[2], new[3] = queue, name, 0
   end
@@ -99,11 +98,11 @@ function M.follow(before)
   local subject = subject_of(new[1], new[2])
   new[3] = 0
   if before:sub(1, #subject) == subject then
-    count = count + struct.unpack(">I4", before, #subject + COUNT_OFFSET)
+    count = count + struct.unpack(">I4", before, #subject + #ENQUEUED + 2)
   elseif before ~= "" then
     add(before)
   end
-  return item(subject, ENQUEUED, M.NONE, M.NONE, count)
+  return enqueued(subject, count)
 end
 
 -- What a change counts as, by the state that it led to, or else by how the attempt ended.
