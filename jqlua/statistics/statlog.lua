@@ -34,10 +34,10 @@ local RELEASED = 7
 local MOVED = 8
 local SKIPPED = 9
 
--- What this call has not written yet: items,
+-- Items that this call has not written yet.
 M.gathered = KEPT
 
--- and what happened last, which is in none: queue, name, kind, wait, run, how often.
+-- What happened after them, in no item yet: queue, name, kind, wait, run, how often.
 M.latest = { "", "", 0, 0, 0, 0 }
 M.COUNT = 6
 
