@@ -71,7 +71,7 @@ call("ZREM", keys.QUEUE_NAMES, name)
 call("ZREM", keys.DUE, due.LEASES .. name, due.WAITING .. name, due.ENDED .. name, due.PLACING .. name)
 call("UNLINK", keys.QUEUE .. name, keys.EXPIRING .. name, keys.FAIR .. name, keys.WEIGHTS .. name, keys.WALK .. name,
   keys.SENT .. name, keys.OWN_SETTINGS .. name)
-buckets.fold()
+buckets.fold(math.huge) -- otherwise the log would bring back what is forgotten
 forget_matching(name)
 buckets.forget(name)
 trail.note("forget", name, spec)

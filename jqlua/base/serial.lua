@@ -69,14 +69,12 @@ function M.read()
 end
 
 --- Takes what stands behind the last id away.
----@return string rest
 function M.cut()
   local id, rest = M.read()
   if rest ~= "" then
     redis.call("SET", keys.SEQ, id)
     known[1], known[4] = "", "" -- this call may issue more
   end
-  return rest
 end
 
 return M

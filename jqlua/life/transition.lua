@@ -260,7 +260,7 @@ function M.commit()
   if state[meta.NOTED] then
     events.flush()
   end
-  if statlog.gathered[1] and statlog.write() then
+  if (statlog.latest[statlog.COUNT] > 0 or statlog.gathered[1]) and statlog.write() then
     buckets.fold()
   end
   if state[meta.SLEEPERS] > 0 then

@@ -23,56 +23,69 @@ M.STEP = 1.2 -- the end of a step over its beginning
 local LOG_STEP = 0.182321556793955
 local NONE = statlog.NONE
 
+-- An item of the log has so many values; its kind, wait, run and count stand behind the first.
+local SIZE = 6
+local KIND = 2
+local WAIT = 3
+local RUN = 4
+local COUNT = 5
+
+local AT_ONCE = 50 -- items that are read at once: a longer list costs more
+local MOST_CELLS = 50 -- in one call, about: to save one takes 0.1 ms
+
 local MINUTES = { m = 1, h = 60, d = 1440 } -- in a bucket
-local KEPT = { m = 180, h = 192, d = 400 } -- buckets
+local RETAINED = { m = 180, h = 192, d = 400 } -- buckets
 
 local EXPIRE_S = 401 * 86400
 local LOOK_EVERY = 30 -- minutes
 local LOOKED_AT = 8000 -- fields in one call, about
 local CHUNK = 3000
+local SMALL = 1024 -- ms
 
 ---@param level string m, h or d
 ---@return number ms in a bucket
 ---@return number how many are kept
 function M.level(level)
-  return MINUTES[level] * 60000, KEPT[level]
+  return MINUTES[level] * 60000, RETAINED[level]
 end
+
+local steps = KEPT -- of small values
 
 -- Step 0 is 0 ms; step n is up to STEP ^ (n - 1).
 local function step_of(ms)
-  return ms > 0 and M.STEPS + 1 + math.ceil(math.log(ms) / LOG_STEP) or M.STEPS
-end
-
---- Adds a value to those of a cell.
----@param place number WAIT or RUN
----@param steps table those of values that came before
-local function note(cell, place, ms, count, steps)
-  local values, step = cell[place], steps[ms]
-  if not step then
-    step = step_of(ms)
+  local step = ms > 0 and M.STEPS + 1 + math.ceil(math.log(ms) / LOG_STEP) or M.STEPS
+  if ms < SMALL then
     steps[ms] = step
   end
-  if not values then
-    values = { 0, 0, ms, ms }
-    cell[place] = values
-  elseif ms < values[3] then
-    values[3] = ms
-  elseif ms > values[4] then
-    values[4] = ms
-  end
-  values[1], values[2], values[step] = values[1] + count, values[2] + ms * count, (values[step] or 0) + count
+  return step
 end
 
-local function add_values(to, from)
-  for place, number in pairs(from) do
-    if place == 3 then
-      to[3] = math.min(to[3], number)
-    elseif place == 4 then
-      to[4] = math.max(to[4], number)
-    else
-      to[place] = (to[place] or 0) + number
+local function none()
+  return { 0, 0, math.huge, 0 }
+end
+
+--- Adds the waits or runs of items to those of a cell.
+---@param place number WAIT or RUN
+---@param column number of these in an item; the first item begins at `first`, the last one ends before `behind`
+local function note(cell, place, items, column, first, behind)
+  local values = cell[place] or none()
+  local count, sum, least, greatest = values[1], values[2], values[3], values[4]
+  for i = first, behind - 1, SIZE do
+    local ms, times = items[i + column], items[i + COUNT]
+    if ms < NONE then
+      count, sum = count + times, sum + ms * times
+      if ms < least then
+        least = ms
+      end
+      if ms > greatest then
+        greatest = ms
+      end
+      local step = steps[ms] or step_of(ms)
+      values[step] = (values[step] or 0) + times
     end
   end
+  values[1], values[2], values[3], values[4] = count, sum, least, greatest
+  cell[place] = count > 0 and values or nil
 end
 
 ---@return table cell
@@ -86,9 +99,15 @@ function M.add(to, from)
     to[i] = to[i] + from[i]
   end
   for place = M.WAIT, M.RUN do
-    if from[place] then
-      to[place] = to[place] or { 0, 0, math.huge, 0 }
-      add_values(to[place], from[place])
+    local values, more = to[place] or none(), from[place]
+    if more then
+      to[place] = values
+      values[3], values[4] = math.min(values[3], more[3]), math.max(values[4], more[4])
+      for i, number in pairs(more) do
+        if i < 3 or i >= M.STEPS then
+          values[i] = (values[i] or 0) + number
+        end
+      end
     end
   end
 end
@@ -107,48 +126,40 @@ local function cell_of(cells, key, minute)
   return cell
 end
 
---- All values of a log, from the second on.
-local function values_of(log)
-  local values = { cmsgpack.unpack_limit(log, CHUNK, 0) }
-  while values[1] > 0 do
-    local more = { cmsgpack.unpack_limit(log, CHUNK, values[1]) }
-    local n = #values - 1
-    for i = 2, #more do
-      values[n + i] = more[i]
-    end
-    values[1] = more[1]
-  end
-  return values
-end
-
---- Parses a log.
+--- Parses a log, from its begin on.
+---@param most number of so many cells the rest is left, if that is no full log
 ---@return table cells by queue and 0 byte and name (empty if it is the queue's), and minute
-local function parse(log)
-  local values, cells, steps = values_of(log), {}, {}
-  local cell
-  for i = 2, #values, 4 do
-    local kind, first, second, count = values[i], values[i + 1], values[i + 2], values[i + 3]
-    if kind == statlog.HEAD then
-      cell = cell_of(cells, second, first)
-    else
-      cell[kind] = cell[kind] + count
-      if first < NONE then
-        note(cell, M.WAIT, first, count, steps)
-      end
-      if second < NONE then
-        note(cell, M.RUN, second, count, steps)
-      end
+---@return string rest
+local function parse(log, most)
+  local cells, count, next_at = {}, 0, 0
+  repeat
+    local items, at = { cmsgpack.unpack_limit(log, AT_ONCE * SIZE, next_at) }, 2
+    while items[at] do
+      local first, minute, pair = at, items[at], items[at + 1]
+      count = count + (cells[pair] and cells[pair][minute] and 0 or 1)
+      local cell = cell_of(cells, pair, minute)
+      repeat -- until those of another subject begin
+        local kind = items[at + KIND]
+        cell[kind] = cell[kind] + items[at + COUNT]
+        at = at + SIZE
+      until items[at] ~= minute or items[at + 1] ~= pair
+      note(cell, M.WAIT, items, WAIT, first, at)
+      note(cell, M.RUN, items, RUN, first, at)
     end
-  end
-  return cells
+    next_at = items[1] < 0 and #log or items[1]
+  until next_at == #log or count >= most and #log - next_at <= statlog.FULL
+  return cells, log:sub(next_at + 1)
 end
 
 --- Parses a log, with the sums of queues, names and everything.
 ---@param log string
+---@param most number as of parse
 ---@return table cells by the ends of the hashes' keys, and minute
-function M.cells(log)
+---@return string rest
+function M.cells(log, most)
   local cells = {}
-  for pair, minutes in pairs(parse(log)) do
+  local parsed, rest = parse(log, most)
+  for pair, minutes in pairs(parsed) do
     cells[pair] = minutes
     local queue, name = pair:match("^(%Z*)%z(.*)$")
     for minute, cell in pairs(minutes) do
@@ -159,7 +170,7 @@ function M.cells(log)
       end
     end
   end
-  return cells
+  return cells, rest
 end
 
 ---@param key string end of a hash's
@@ -189,7 +200,8 @@ local function trim(key, minute)
   local old = {}
   for _, field in ipairs(fields) do
     local level = field:sub(1, 1)
-    if level ~= "" and tonumber(field:sub(2)) <= math.floor(minute / MINUTES[level]) - KEPT[level] and #old < CHUNK then
+    if level ~= "" and tonumber(field:sub(2)) <= math.floor(minute / MINUTES[level]) - RETAINED[level]
+      and #old < CHUNK then
       old[#old + 1] = field
     end
   end
@@ -246,17 +258,19 @@ local function save(key, minutes, left)
   end
 end
 
---- Folds the log into the buckets.
-function M.fold()
+--- Folds the log into the buckets; one of many queues or minutes in several calls.
+---@param most? number as of parse; default: few ms
+function M.fold(most)
+  local cells, rest = M.cells(statlog.read(), most or MOST_CELLS)
   local left = { LOOKED_AT }
-  for key, minutes in pairs(M.cells(statlog.take())) do
+  statlog.replace(rest)
+  for key, minutes in pairs(cells) do
     save(key, minutes, left)
   end
 end
 
---- Removes the statistics of a queue that are its own.
+--- Removes the statistics of a queue that are its own. None may be in the log any more.
 function M.forget(queue)
-  M.fold() -- otherwise the log would bring them back
   local first, last = "[" .. queue .. "\0", "(" .. queue .. "\1"
   repeat
     local pairs_of_queue = call("ZRANGEBYLEX", keys.STATS_PAIRS, first, last, "LIMIT", 0, CHUNK)

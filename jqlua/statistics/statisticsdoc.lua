@@ -32,7 +32,7 @@ end
 local log = {} -- its `cells`, decoded once in a call
 
 local function pending()
-  log.cells = log.cells or buckets.cells(statlog.read())
+  log.cells = log.cells or buckets.cells(statlog.read(), math.huge)
   return log.cells
 end
 
@@ -91,12 +91,7 @@ end
 ---@param is_brief? boolean without the histogram
 ---@return table
 function M.distribution(summary, is_brief)
-  if not summary then
-    return {
-      count = 0, mean = 0, min = 0, max = 0, p50 = 0, p90 = 0, p95 = 0, p99 = 0,
-      histogram = not is_brief and {} or nil,
-    }
-  end
+  summary = summary or { 0, 0, 0, 0 }
   local steps = {}
   for place, number in pairs(summary) do
     if place >= buckets.STEPS then
@@ -108,7 +103,7 @@ function M.distribution(summary, is_brief)
     return a[1] < b[1]
   end)
   return {
-    count = summary[1], mean = summary[2] / summary[1], min = summary[3], max = summary[4],
+    count = summary[1], mean = summary[2] / math.max(summary[1], 1), min = summary[3], max = summary[4],
     p50 = percentile(summary, steps, 0.5), p90 = percentile(summary, steps, 0.9),
     p95 = percentile(summary, steps, 0.95), p99 = percentile(summary, steps, 0.99),
     histogram = not is_brief and steps or nil,
@@ -122,10 +117,6 @@ local function filled(document, cell, is_brief)
   document.wait = M.distribution(cell[buckets.WAIT], is_brief)
   document.run = M.distribution(cell[buckets.RUN], is_brief)
   return document
-end
-
-local function fill(document, cell, is_brief)
-  return cmsgpack.pack(filled(document, cell, is_brief))
 end
 
 --- A document for each non-empty bucket, oldest first.
@@ -144,7 +135,7 @@ function M.buckets(spec)
   table.sort(order)
   local reply = {}
   for i, bucket in ipairs(order) do
-    reply[i] = fill({ begin_ms = bucket * range[4] }, sums[bucket], spec.brief)
+    reply[i] = cmsgpack.pack(filled({ begin_ms = bucket * range[4] }, sums[bucket], spec.brief))
   end
   return reply
 end
@@ -191,7 +182,7 @@ function M.series(spec)
         buckets.add(sum, cell)
       end)
       if is_active then
-        reply[#reply + 1] = fill({ queue = queue, name = name }, sum, spec.brief)
+        reply[#reply + 1] = cmsgpack.pack(filled({ queue = queue, name = name }, sum, spec.brief))
       end
     end
     if not budget.pay(budget.LOOK) and i < #listed then

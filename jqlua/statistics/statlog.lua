@@ -2,10 +2,9 @@
 -- statistics.buckets), so that the common call pays for one command. The last item of new jobs stands behind the last
 -- id (module base.serial), which their calls read and write anyway, until a job comes that it cannot count.
 --
--- An item is four values: kind, the ms that a job waited for its first start, and that an attempt ran that is done,
--- each or NONE, and how often that was. The head in front of items says what they are of: kind 0, the minute since
--- 1970, queue, 0 byte and name (empty if it is the queue's), and 0. All are made with struct, and are MessagePack: of
--- the ways to write and to read them, these are the cheapest.
+-- An item is six values: the minute since 1970, queue, 0 byte and name (empty if it is the queue's), the kind, the ms
+-- that a job waited for its first start, and that an attempt ran that is done, each or NONE, and how often that was.
+-- They are MessagePack, and made with struct: of the ways to write and to read them, these are the cheapest.
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local jobs = require "jqlua.job.jobs"
@@ -14,20 +13,18 @@ local states = require "jqlua.job.states"
 
 local M = {}
 
-local HEAD = ">BI5I3c0B"
-local ITEM = ">BI5I5I5"
-local COUNT_OFFSET = 12 -- of an item, behind its first byte
+local SUBJECT = ">I5I3c0" -- of an item: its first two values
+local REST = ">BI5I5I5"
 -- MessagePack's first bytes of numbers in 4 bytes, and of texts.
 local NUMBER = 206 * 4294967296
 local TEXT = 218 * 65536
 M.NONE = 4294967295
 local MOST = 4294967294
 
--- A longer log is folded. That takes few ms, even if each entry is of another queue.
-M.FULL = 8192
+-- A longer log is folded.
+M.FULL = 16384
 
-M.HEAD = 0
-local ENQUEUED = 1
+local ENQUEUED = "\1\206\255\255\255\255\206\255\255\255\255" -- kind 1, and neither wait nor run
 local DONE = 2
 local FAILED = 3
 local LAPSED = 4
@@ -37,45 +34,44 @@ local RELEASED = 7
 local MOVED = 8
 local SKIPPED = 9
 
--- What this call has not written yet: head, item, ...
+-- Items that this call has not written yet.
 M.gathered = KEPT
 
--- Queue and name of the last head; behind it, in no item yet: kind, wait, run, how often.
-local latest = { false, false, 0, 0, 0, 0 }
+-- What happened after them, in no item yet: queue, name, kind, wait, run, how often.
+M.latest = { "", "", 0, 0, 0, 0 }
+M.COUNT = 6
 
 -- New jobs of this call that are in no item yet: of which queue and name, how many.
 local new = { "", "", 0 }
 
--- The last head that was made, behind what it is of.
+-- The last subject that was made, behind what it is of.
 local made = { "", "", 0, "" }
 
-local function head_of(queue, name)
+local function subject_of(queue, name)
   local now = meta.state[meta.NOW_MS]
   local minute = (now - now % 60000) / 60000
   if minute ~= made[3] or name ~= made[2] or queue ~= made[1] then
     local pair = queue .. "\0" .. (name == queue and "" or name)
     made[1], made[2], made[3] = queue, name, minute
-    made[4] = struct.pack(HEAD, M.HEAD, NUMBER + minute, TEXT + #pair, pair, 0)
+    made[4] = struct.pack(SUBJECT, NUMBER + minute, TEXT + #pair, pair)
   end
   return made[4]
 end
 
-local function item(kind, wait, run, count)
-  return struct.pack(ITEM, kind, NUMBER + wait, NUMBER + run, NUMBER + count)
+local function enqueued(subject, count)
+  return subject .. ENQUEUED .. struct.pack(">I5", NUMBER + count)
+end
+
+local function add(item)
+  M.gathered[#M.gathered + 1] = item
 end
 
 --- Makes an item of what happened last.
 local function close()
-  if latest[6] > 0 then
-    M.gathered[#M.gathered + 1] = item(latest[3], latest[4], latest[5], latest[6])
-    latest[6] = 0
-  end
-end
-
---- Adds items with a head of their own.
-local function add(items)
-  close()
-  M.gathered[#M.gathered + 1], latest[1] = items, false
+  local last = M.latest
+  local count = last[6]
+  last[6] = 0
+  return subject_of(last[1], last[2]) .. struct.pack(REST, last[3], NUMBER + last[4], NUMBER + last[5], NUMBER + count)
 end
 
 --- Records new jobs.
@@ -84,14 +80,14 @@ function M.entered(job, count)
   local queue, name = job[jobs.QUEUE], job[jobs.NAME]
   if new[1] ~= queue or new[2] ~= name then
     if new[3] > 0 then
-      add(head_of(new[1], new[2]) .. item(ENQUEUED, M.NONE, M.NONE, new[3]))
+      add(enqueued(subject_of(new[1], new[2]), new[3]))
     end
     new[1], new[2], new[3] = queue, name, 0
   end
   new[3] = new[3] + count
 end
 
---- The item of the last new jobs, with its head.
+--- The item of the last new jobs.
 ---@param before string that of the calls before, or ""
 ---@return string
 function M.follow(before)
@@ -99,14 +95,14 @@ function M.follow(before)
   if count == 0 then
     return before
   end
-  local head = head_of(new[1], new[2])
+  local subject = subject_of(new[1], new[2])
   new[3] = 0
-  if before:sub(1, #head) == head then
-    count = count + struct.unpack(">I4", before, #head + 1 + COUNT_OFFSET)
+  if before:sub(1, #subject) == subject then
+    count = count + struct.unpack(">I4", before, #subject + #ENQUEUED + 2)
   elseif before ~= "" then
     add(before)
   end
-  return head .. item(ENQUEUED, M.NONE, M.NONE, count)
+  return enqueued(subject, count)
 end
 
 -- What a change counts as, by the state that it led to, or else by how the attempt ended.
@@ -121,17 +117,15 @@ local function within(ms)
 end
 
 local function note(job, kind, wait, run)
-  local queue, name, list = job[jobs.QUEUE], job[jobs.NAME], M.gathered
-  local is_same = list[1] and queue == latest[1] and name == latest[2]
-  if is_same and wait == latest[4] and run == latest[5] and kind == latest[3] then
-    latest[6] = latest[6] + 1
-    return
+  local last, queue, name = M.latest, job[jobs.QUEUE], job[jobs.NAME]
+  if last[6] > 0 then
+    if wait == last[4] and run == last[5] and kind == last[3] and queue == last[1] and name == last[2] then
+      last[6] = last[6] + 1
+      return
+    end
+    add(close())
   end
-  close()
-  if not is_same then
-    latest[1], latest[2], list[#list + 1] = queue, name, head_of(queue, name)
-  end
-  latest[3], latest[4], latest[5], latest[6] = kind, wait, run, 1
+  last[1], last[2], last[3], last[4], last[5], last[6] = queue, name, kind, wait, run, 1
 end
 
 --- Records the end of an attempt or a job. The job still has the queue and name under which it counts, and HOW is set.
@@ -160,10 +154,12 @@ end
 --- Appends the records to the log.
 ---@return boolean whether the log is to be folded
 function M.write()
-  close()
-  local list, log = M.gathered, table.concat(M.gathered)
-  for i = #list, 1, -1 do
-    list[i] = nil
+  local list, log = M.gathered, M.latest[M.COUNT] > 0 and close() or ""
+  if list[1] then
+    log = table.concat(list) .. log
+    for i = #list, 1, -1 do
+      list[i] = nil
+    end
   end
   return redis.call("APPEND", keys.LOG, log) > M.FULL
 end
@@ -175,12 +171,10 @@ function M.read()
   return (redis.call("GET", keys.LOG) or "") .. arrivals
 end
 
---- Takes all that is recorded out of Redis.
----@return string log
-function M.take()
-  local log = (redis.call("GET", keys.LOG) or "") .. serial.cut()
-  redis.call("DEL", keys.LOG)
-  return log
+--- Replaces all that is recorded.
+function M.replace(log)
+  serial.cut()
+  redis.call("SET", keys.LOG, log)
 end
 
 return M

@@ -80,6 +80,19 @@ describe("stats", function()
     end
     assert.are.same({ enqueued = 3, done = 2 }, sums)
   end)
+  it("folds a log of many queues step by step, and loses nothing", function()
+    local names = {}
+    for i = 1, 100 do
+      names[i] = "q" .. i
+    end
+    for _ = 1, 9 do
+      jq:enqueue_all(unpack(names))
+    end
+    assert.is_true(stats.log_size() > 10000 and stats.log_size() < 17000, stats.log_size())
+    stats.counted({ enqueued = 900 })
+    stats.counted({ enqueued = 9 }, { queue = "q1" })
+    stats.counted({ enqueued = 9 }, { queue = "q100" })
+  end)
   it("counts each job once where a call makes more of them after it folded the log", function()
     jq:call("schedule", { id = "s", every = 10, job = { name = "s" } }, msgpack.NIL)
     jq:enqueue("a")
