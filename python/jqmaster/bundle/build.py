@@ -79,9 +79,15 @@ def make_script(name: str, source: str, flags: str) -> Script:
     return Script(name, source, hashlib.sha1(source.encode()).hexdigest(), flags)
 
 
-@functools.cache
 def builtin(clock: Clock = "server") -> Bundle:
-    """The scripts of this package, by name. A wheel carries them built; a checkout builds them when they changed."""
+    """The scripts of this package, by name; with the variable `JQ_FORM=scripts` without their library."""
+    scripts = _builtin(clock)
+    return Bundle(scripts) if os.environ.get("JQ_FORM") == "scripts" else scripts
+
+
+@functools.cache
+def _builtin(clock: Clock) -> Bundle:
+    """A wheel carries them built; a checkout builds them when they changed."""
     package = Path(__file__).parents[1]
     built, root = package / "lua", package.parents[1]
     if clock == "server" and built.is_dir():

@@ -33,7 +33,6 @@ from jqmaster.engine.calling import contract_of, given
 from jqmaster.engine.engine import Operations
 from jqmaster.engine.options import JobOptions, Limits, When, Where, known
 from jqmaster.engine.replies import Document, Page
-from jqmaster.engine.scripts import Form
 from jqmaster.worker.notes import current_job
 
 Match = Mapping[str, Any] | Task[..., Any]
@@ -67,7 +66,6 @@ class Registry(FlowMethods):
         url: str | None = None,
         *,
         namespace: str | None = None,
-        form: Form | None = None,
         recreate: bool | None = None,
         serializer: Serializer | None = None,
         key: str | None = None,
@@ -79,7 +77,6 @@ class Registry(FlowMethods):
         self.target = Target(
             url or os.environ.get("JQ_URL") or LOCAL,
             namespace,
-            cast(Form, form or os.environ.get("JQ_FORM") or "auto"),
             os.environ.get("JQ_RECREATE") == "1" if recreate is None else recreate,
             actor, key, key_file, wait or float(os.environ.get("JQ_WAIT") or 0) or None,
         )  # fmt: skip

@@ -199,7 +199,7 @@ class AppWorker:
         wish: dict[str, Any] = {"order": self.order, "name": self.name, "about": about, "is_registered": is_registered}
         queues = self.queues or ()
         if target.is_redis:
-            how: dict[str, Any] = {"form": target.form, "recreate": target.recreate}
+            how: dict[str, Any] = {"recreate": target.recreate}
             return RedisSource(target.url, target.redis_namespace, queues, **how, **wish)
         urls, key = target.masters()
         return HttpSource(urls, queues, key=key, **wish)

@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 
 from jqmaster.bundle.build import Bundle, builtin
 from jqmaster.engine.engine import Engine
-from jqmaster.engine.scripts import Form, check_namespace, check_server, install
+from jqmaster.engine.scripts import check_namespace, check_server, install
 
 HEAD = b"JQ namespace 1\n"
 _LENGTH_BYTES = 4
@@ -26,8 +26,6 @@ async def import_records(
     namespace: str,
     records: Iterable[bytes],
     scripts: Bundle | None = None,
-    *,
-    form: Form = "auto",
 ) -> int:
     """Write an export's records into ``namespace``, which must not be set up, and load the scripts there; how
     many records they were. Repeating an import that broke off completes it.
@@ -37,11 +35,11 @@ async def import_records(
     check_namespace(namespace)
     await check_server(client)
     scripts = builtin() if scripts is None else scripts
-    engine = Engine(client, namespace, scripts=scripts, form=form)
+    engine = Engine(client, namespace, scripts=scripts)
     count = 0
     for chunk in chunks(records, _MOST_BYTES, _MOST_RECORDS):
         count += await engine.call("import", chunk)
-    await install(client, namespace, scripts, make_current=True, form=form)
+    await install(client, namespace, scripts, make_current=True)
     return count
 
 

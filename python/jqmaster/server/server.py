@@ -22,7 +22,6 @@ from jqmaster.cluster.opening import Opened
 from jqmaster.connection.url import without_password
 from jqmaster.connection.wake import end
 from jqmaster.engine.engine import Engine
-from jqmaster.engine.scripts import Form
 from jqmaster.errors import JQError, UnsuitableServer
 from jqmaster.server import logs
 from jqmaster.server.dispatch import Dispatch
@@ -59,7 +58,6 @@ class ServeOptions:
 
     redis_url: str | None = None
     namespace: str = "{jq}"
-    form: Form = "auto"
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT  # 0: any free one
     data_dir: Path = field(default_factory=lambda: Path("var"))
@@ -145,7 +143,7 @@ class Server:
         listening = self._listen()
         self.redis_url = options.redis_url or await self._own_redis()
         try:
-            here = Opened(self.redis_url, options.namespace, form=options.form, recreate=options.recreate)
+            here = Opened(self.redis_url, options.namespace, recreate=options.recreate)
             self._parts.push_async_callback(here.close)
             await here.load()
             keyring = await self._keys(here.engine)

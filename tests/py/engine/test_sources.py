@@ -13,7 +13,7 @@ from fetching import fetch
 from jqmaster.bundle.build import Bundle, builtin, make_script, version_of
 from jqmaster.engine import manifest
 from jqmaster.engine.engine import Engine, connect
-from jqmaster.engine.scripts import Form, load
+from jqmaster.engine.scripts import load
 from servers import RedisServer
 from topologies import cluster
 
@@ -44,17 +44,17 @@ async def text(client: Redis, key: str, field: str) -> str:
     return (await client.hget(key, field) or b"").decode()
 
 
-@pytest.mark.parametrize("form", ["auto", "scripts"])
-async def test_what_is_loaded_is_small_and_shared(form: Form) -> None:
+@pytest.mark.parametrize(("scripts", "most"), [(builtin(), 2_100_000), (Bundle(builtin()), 1_300_000)])
+async def test_what_is_loaded_is_small_and_shared(scripts: Bundle, most: int) -> None:
     # Without the 25 KB of statistics that each Redis command takes when it is first called.
     with RedisServer("--latency-tracking", "no") as server:
         async with connect(server.url) as client:
             empty = await used(client)
-            await load(client, "{one}", form=form)
+            await load(client, "{one}", scripts)
             one = await used(client)
-            assert one - empty < (1_300_000 if form == "scripts" else 2_100_000)
+            assert one - empty < most
             for number in range(10):
-                await load(client, f"{{more-{number}}}", form=form)
+                await load(client, f"{{more-{number}}}", scripts)
             assert (await used(client) - one) / 10 < 60_000
 
 

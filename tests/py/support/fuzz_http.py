@@ -215,6 +215,6 @@ def responses_of(operation: Operation, route: Route) -> set[str]:
     return set(document()["paths"][path][route.method.lower()]["responses"]) | of_any
 
 
-def fuzzed_master(server: RedisServer, form: str = "auto") -> MasterProcess:
+def fuzzed_master(server: RedisServer) -> MasterProcess:
     """A master to be asked, on a server of its own."""
-    return MasterProcess("--redis", server.url, "--namespace", NAMESPACE, "--form", form)
+    return MasterProcess("--redis", server.url, "--namespace", NAMESPACE)
