@@ -39,7 +39,7 @@ async def import_records(
     count = 0
     for chunk in chunks(records, _MOST_BYTES, _MOST_RECORDS):
         count += await engine.call("import", chunk)
-    await install(client, namespace, scripts, make_current=True)
+    await install(client, namespace, scripts)
     return count
 
 

@@ -20,7 +20,6 @@ from jqmaster.connection import plainly
 from jqmaster.connection.connect import connect
 from jqmaster.connection.endpoint import PASSES_S, endpoint_of, is_passing, refusal
 from jqmaster.connection.wake import backoff_s
-from jqmaster.engine import manifest
 from jqmaster.engine.calling import Argument, Spec, given, pack
 from jqmaster.engine.scripts import check_namespace, install, is_missing_function, load_library, refuses_functions
 from jqmaster.engine.work import Holding, Operations
@@ -156,13 +155,10 @@ class Engine(Operations):
                 self._do_without_functions(script, problem)
             case "namespace":
                 self._allow_setup(was_known)
-                current = await self.redis.hexists(f"{self.namespace}:manifest", "version")
-                await install(self.redis, self.namespace, self.scripts, make_current=not current)
+                await install(self.redis, self.namespace, self.scripts)
             case "library" if self._library:
                 log.info("namespace %s: functions are missing in Redis, loading them", self.namespace)
-                if await load_library(self.redis, self._library):
-                    await manifest.note_library(self.redis, self.namespace, self.scripts, self._library)
-                else:
+                if not await load_library(self.redis, self._library):
                     self._do_without_functions(script, problem)
             case "scripts":
                 log.debug("Redis has not script %s of namespace %s: loading it", script, self.namespace)

@@ -35,7 +35,7 @@ _ALL = """script|load hget hmget hexists exists time ping ssubscribe sunsubscrib
     cluster|slots"""
 _BESIDE: dict[Role, str] = {
     "pusher": "pexpire", "worker": "bzpopmin pexpire",
-    "admin": "function|load function|delete hset info",
+    "admin": "function|load function|list function|delete hset info",
 }  # fmt: skip
 
 

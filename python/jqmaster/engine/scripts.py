@@ -64,25 +64,24 @@ async def check_server(client: Redis) -> None:
 async def load(client: Redis, namespace: str, scripts: Bundle | None = None) -> str:
     """Note ``scripts`` (default: the package's) for the namespace, and set it up; give their version.
 
-    Their library is loaded as well, where the server has functions. A script is loaded when it is first called. The
-    version before stays beside it. Safe to repeat. Raises ValueError for a name, UnsuitableServer, Version (data of
-    another schema: the manifest is left alone), Conflict (an import has begun), Unavailable.
+    Their library is loaded as well, where the server has functions. A script is loaded when it is first called. Safe
+    to repeat. Raises ValueError for a name, UnsuitableServer, Version (data of another schema: the manifest is left
+    alone), Conflict (an import has begun), Unavailable.
     """
     endpoint_of(client).serve(check_namespace(namespace))
     chosen = builtin() if scripts is None else scripts
-    return await patiently(lambda: install(client, namespace, chosen, make_current=True))
+    return await patiently(lambda: install(client, namespace, chosen))
 
 
-async def install(client: Redis, namespace: str, scripts: Bundle, *, make_current: bool) -> str:
-    """As ``load``, once and for a namespace whose name was checked. Whoever sets a namespace up comes by here. With
-    ``make_current=False`` its current version stays what it is, and these scripts stand beside it."""
+async def install(client: Redis, namespace: str, scripts: Bundle) -> str:
+    """As ``load``, once and for a namespace whose name was checked. Whoever sets a namespace up comes by here."""
     await check_server(client)
     library = scripts.library
     try:
         await manifest.run(client, scripts["setup"].source, namespace, f"{namespace}:meta")
         if library and not await load_library(client, library):
             library = None
-        await manifest.note(client, namespace, scripts, library, make_current=make_current)
+        await manifest.note(client, namespace, scripts, library)
     except redis.exceptions.RedisError as problem:
         raise from_redis(problem) from problem
     return version_of(scripts)

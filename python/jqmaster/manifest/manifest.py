@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import functools
-import json
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from jqmaster.manifest import heads
 from jqmaster.manifest.contract import Operation
@@ -25,26 +22,6 @@ def read_scripts(directory: Path) -> dict[str, Operation]:
                 operations[path.stem] = heads.read(path.stem, comment)
     heads.check_paths(operations.values())
     return operations
-
-
-def to_json(operations: Iterable[Operation]) -> dict[str, Any]:
-    """Operations by name, as JSON has them. What says nothing is left out."""
-    return {one.name: _short(asdict(one)) for one in operations}
-
-
-def written(names: Iterable[str]) -> str:
-    """Operations as they stand in `operations.json` and, compressed, in Redis."""
-    return json.dumps(to_json(operations()[name] for name in sorted(names) if name in operations()))
-
-
-def _short(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _short(one) for key, one in value.items() if _says(key, one)}
-    return [_short(one) for one in value] if isinstance(value, list | tuple) else value
-
-
-def _says(name: str, value: Any) -> bool:
-    return value is not None and value not in ("", (), {}) and (value is not False or name == "default")
 
 
 @functools.cache

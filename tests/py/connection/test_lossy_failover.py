@@ -73,7 +73,7 @@ async def test_what_was_lost_is_not_given_out_again(pair: list[Node], scripts: B
     async with AsyncExitStack() as stack:
         old, new = [await Side.enter(stack, node, scripts) for node in pair]
         await old.engine.set_clock(old.engine.now_ms)
-        await install(old.engine.redis, NAMESPACE, scripts, make_current=True)
+        await install(old.engine.redis, NAMESPACE, scripts)
         for _ in range(ROUNDS):
             await one_failover(old, new, clock)
             old, new = new, old

@@ -90,13 +90,6 @@ class TestErrors:
 
 
 class TestHealing:
-    async def test_setting_up_again_does_not_displace_the_current_version(self, redis: Redis, engine: Engine) -> None:
-        scripts = Bundle(builtin(), extra=make_script("extra", "#!lua\nreturn 1", "read"))
-        older = Engine(redis, engine.namespace, scripts=scripts)
-        await redis.delete(f"{engine.namespace}:meta")
-        await older.enqueue([({"name": "a"}, NIL)])
-        assert await redis.hget(f"{engine.namespace}:manifest", "extra") is None
-
     async def test_a_script_that_keeps_vanishing_ends_in_an_error(self, redis: Redis, namespace: str) -> None:
         wrong = make_script("setup", builtin()["setup"].source, "write")
         object.__setattr__(wrong, "sha", "0" * 40)
