@@ -8,13 +8,15 @@ import secrets
 from collections import namedtuple
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
 
 import msgpack
 
-from jqmaster.engine import replies, zones
-from jqmaster.engine.options import meant, seconds, unix
+from jqmaster.engine import replies, secret, zones
+from jqmaster.engine.operations import CallsByName
+from jqmaster.engine.options import Bounds, meant, seconds, unix
 from jqmaster.engine.packform import NIL
+from jqmaster.engine.replies import Beat, Document, Note
 from jqmaster.errors import Invalid
 from jqmaster.manifest.contract import Argument as Declared
 from jqmaster.manifest.contract import Operation
@@ -23,10 +25,11 @@ from jqmaster.manifest.types import BLOBS, Type
 
 Argument: TypeAlias = bytes | str | int
 Spec: TypeAlias = Mapping[str, Any]
+Holding: TypeAlias = tuple[str, str]  # job id, token
 
 
-class Calling:
-    """What the operations stand on."""
+class Operations(CallsByName):
+    """All operations of docs/operations.md, whatever carries the calls: a method for each."""
 
     actor: str | None = None
     """Who calls, for the trail of what operators changed. By way of a server that says whose key it is."""
@@ -60,6 +63,34 @@ class Calling:
             for document in page.documents:
                 yield document
             cursor = page.cursor
+
+    async def beat(
+        self, worker: str, jobs: Sequence[Holding] = (), *, notes: Mapping[Holding, Note] | None = None
+    ) -> Beat:
+        """Renew leases, with what some of the jobs have to say of themselves; and what was asked of the registered
+        ``worker``: ``quiet``, ``stop`` or ``""``."""
+        arguments: list[bytes] = []
+        held: list[tuple[Any, ...]] = []
+        for job in jobs:
+            note = (notes or {}).get(job)
+            said = given(progress=note.progress, message=note.message) if note else {}
+            if note and note.argument is not None:
+                said["argument"] = len(arguments)
+                arguments.append(note.argument)
+            held.append((*job, said) if note else job)
+        answers, request = await self.call("heartbeat", worker, held, control=True, arguments=arguments)
+        return Beat(answers, request)
+
+    async def grant(self, name: str, roles: Sequence[str], **bounds: Unpack[Bounds]) -> Document:
+        """Create a key of the HTTP API; its document, and in it the key itself as ``key``, which nobody can ask for
+        again.
+
+        ``roles``: some of ``viewer``, ``pusher``, ``worker``, ``operator``, ``admin``. Raises Invalid, and Full when
+        there are 1000.
+        """
+        new = secret.new()
+        document = await self.call("grant", id=new.id, digest=new.digest, name=name, roles=roles, **bounds)
+        return {**document, "key": new.text}
 
 
 def contract_of(operation: str) -> Operation:

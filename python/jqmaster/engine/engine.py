@@ -20,9 +20,8 @@ from jqmaster.connection import plainly
 from jqmaster.connection.connect import connect
 from jqmaster.connection.endpoint import PASSES_S, endpoint_of, is_passing, refusal
 from jqmaster.connection.wake import backoff_s
-from jqmaster.engine.calling import Argument, Spec, given, pack
+from jqmaster.engine.calling import Argument, Holding, Operations, Spec, given, pack
 from jqmaster.engine.scripts import check_namespace, install, is_missing_function, load_library, refuses_functions
-from jqmaster.engine.work import Holding, Operations
 from jqmaster.errors import JQError, Unavailable, Vanished, Version, from_redis
 
 __all__ = ["Argument", "Engine", "Holding", "Operations", "Spec", "connect", "given", "pack"]

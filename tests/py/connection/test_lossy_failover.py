@@ -10,9 +10,9 @@ from typing import Literal
 import pytest
 
 from jqmaster.bundle.build import Bundle, builtin
+from jqmaster.engine.calling import Holding
 from jqmaster.engine.engine import connect
 from jqmaster.engine.scripts import install
-from jqmaster.engine.work import Holding
 from settable import SettableEngine
 from topologies import Node, nodes, until
 
