@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import secrets
 from collections import namedtuple
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence, Set
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias, Unpack
 
@@ -14,7 +14,7 @@ import msgpack
 
 from jqmaster.engine import replies, secret, zones
 from jqmaster.engine.operations import CallsByName
-from jqmaster.engine.options import Bounds, meant, seconds, unix
+from jqmaster.engine.options import Bounds, meant, unix
 from jqmaster.engine.packform import NIL
 from jqmaster.engine.replies import Beat, Document, Note
 from jqmaster.errors import Invalid
@@ -138,7 +138,10 @@ def packed(
     hold."""
     known = _arguments(contract.name)
     behind = contract.behind
-    spec = {name: _plain(known[name].type, value) for name, value in given.items() if name not in behind}
+    spec = {name: value for name, value in given.items() if name not in behind}
+    for name, value in spec.items():
+        if isinstance(value, datetime):
+            spec[name] = unix(value) if known[name].type == "moment" else round(unix(value) * 1000)
     if "timezone" in spec:
         spec = zones.with_rule(spec)
     arguments: list[Argument] = []
@@ -160,15 +163,6 @@ def packed(
                 value = NIL if known[position].default == "nil" else b""
             arguments.append(value)
     return arguments
-
-
-def _plain(type_: str, value: Any) -> Any:
-    """As a spec holds it."""
-    if isinstance(value, timedelta):
-        return seconds(value)
-    if isinstance(value, datetime):
-        return unix(value) if type_ == "moment" else round(unix(value) * 1000)
-    return value
 
 
 def flat(values: Iterable[Any], path: str) -> list[Argument]:
@@ -198,10 +192,12 @@ def pack(spec: Any, path: str = "") -> bytes:
     return packed
 
 
-def _within(value: Any) -> float:
-    """What stands within a map, such as `rate={"limit": 5, "period": timedelta(minutes=1)}`."""
+def _within(value: Any) -> Any:
+    """What a spec holds otherwise: durations are seconds there, sets are lists."""
     if isinstance(value, timedelta):
         return value.total_seconds()
+    if isinstance(value, Set):
+        return list(value)
     raise TypeError(f"there is no type for {type(value).__name__}")
 
 

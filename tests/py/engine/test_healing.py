@@ -29,7 +29,7 @@ NIL = b"\xc0"
 
 
 class TestErrors:
-    @pytest.mark.parametrize("value", [2**70, object(), "\ud800", {1, 2}])
+    @pytest.mark.parametrize("value", [2**70, object(), "\ud800"])
     async def test_what_cannot_be_packed_is_invalid(self, engine: Engine, value: object) -> None:
         with pytest.raises(Invalid) as caught:
             await engine.enqueue([({"name": "a"}, NIL), ({"name": "a", "priority": value}, NIL)])
