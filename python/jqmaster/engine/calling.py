@@ -237,7 +237,8 @@ def _decoded(type_: Type, operation: str, reply: Any) -> Any:
             return _reply_class(operation, tuple(name for name, _ in type_.members))(*values)
         case "members":
             return _decoded(type_.members[0][1], operation, reply)
-    return _PLAIN[type_.name](reply)
+    plain: Callable[[Any], Any] = _PLAIN.get(type_.name, replies.text)
+    return plain(reply)
 
 
 @functools.cache
@@ -251,7 +252,6 @@ def reply_name(operation: str) -> str:
 
 
 _PLAIN: Mapping[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(("text", "name", "queue", "worker", "job", "state", "actor", "cursor", "url"), replies.text),
     **dict.fromkeys(("integer", "ms", "moment_ms"), int),
     "flag": bool,
     "record": bytes,

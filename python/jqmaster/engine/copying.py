@@ -5,7 +5,6 @@ The file: one line that says what it is, then the records of ``export``, each be
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
@@ -37,18 +36,18 @@ async def import_records(
     scripts = builtin() if scripts is None else scripts
     engine = Engine(client, namespace, scripts=scripts)
     count = 0
-    for chunk in chunks(records, _MOST_BYTES, _MOST_RECORDS):
+    for chunk in _chunks(records):
         count += await engine.call("import", chunk)
     await install(client, namespace, scripts)
     return count
 
 
-def chunks(records: Iterable[bytes], most_bytes: int, most: float = math.inf) -> Iterator[list[bytes]]:
+def _chunks(records: Iterable[bytes]) -> Iterator[list[bytes]]:
     """Records as they go into one call."""
     chunk: list[bytes] = []
     size = 0
     for record in records:
-        if chunk and (len(chunk) == most or size + len(record) > most_bytes):
+        if len(chunk) == _MOST_RECORDS or (chunk and size + len(record) > _MOST_BYTES):
             yield chunk
             chunk, size = [], 0
         chunk.append(record)

@@ -7,6 +7,7 @@ name, and the commands within them. Of these Redis cannot tell whether a script 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Iterable
 
@@ -81,6 +82,4 @@ def line(user: str, granted: Iterable[str], *, replace: bool = False) -> str:
 
 
 def _quoted(word: str) -> str:
-    if not re.search(r"[\"'\\\s]", word):
-        return word
-    return '"' + re.sub(r'["\\]', r"\\\g<0>", word) + '"'
+    return json.dumps(word, ensure_ascii=False) if re.search(r"[\"'\\\s]", word) else word
