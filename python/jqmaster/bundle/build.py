@@ -128,13 +128,13 @@ def parsed(root: Path, clock: Clock = "server") -> Iterator[tuple[Operation, str
             if not path.is_file():
                 raise BuildError(f"there is no module jqlua.{name}")
             modules[name] = None
-            modules[name] = parse_module(name, _read(path), require)
+            modules[name] = parse_module(name, path.read_text(encoding="utf-8"), require)
         if (module := modules[name]) is None:
             raise BuildError(f"modules require each other: jqlua.{name}")
         return module
 
     for path in sorted((root / "scripts").glob("*.lua")):
-        source = _read(path)
+        source = path.read_text(encoding="utf-8")
         comment = comment_of(source.splitlines())
         operation = read(path.stem, comment)
         yield operation, comment, parse_script(path.stem, source, require, lua_fields(operation))
@@ -144,7 +144,7 @@ def build(root: Path, clock: Clock = "server") -> Bundle:
     """Build every script of ``root`` (its ``scripts/`` and ``jqlua/``).
 
     ``clock="settable"`` puts ``jqlua/base/clock_settable.lua`` in the place of ``jqlua/base/clock.lua``: tests then
-    set the time. Raises BuildError for sources outside the supported subset, HeadError for heads that are not whole.
+    set the time. Raises BuildError for sources outside the supported subset, ValueError for heads that cannot be read.
     """
     common = root / "scripts" / "common.txt"
     first = frozenset(common.read_text().split()) if common.is_file() else frozenset()
@@ -163,10 +163,6 @@ def build(root: Path, clock: Clock = "server") -> Bundle:
         name = f"jq_{hashlib.sha1(library.encode()).hexdigest()[:8]}"
         bundle.library = Library(name, f"#!lua name={name}\n{library}{registered(name, flags)}", frozenset(flags))
     return bundle
-
-
-def _read(path: Path) -> str:
-    return path.read_bytes().decode("utf-8").replace("\r\n", "\n")
 
 
 def dump(scripts: Bundle, directory: Path) -> None:

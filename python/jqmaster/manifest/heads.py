@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from jqmaster.manifest.contract import ANYBODY, ROLES, SERVER, Argument, Error, Operation, Reply, Route
+from jqmaster.manifest.contract import Argument, Error, Operation, Reply, Route
 from jqmaster.manifest.types import Type, type_of
 
 _TAGS = frozenset(
@@ -34,10 +34,6 @@ _ROLE = re.compile(r"(?P<roles>[a-z]+(?:, [a-z]+)*)(?: with (?P<given>\w+(?:, \w
 _HTTP = re.compile(r"(?P<method>GET|POST|PUT|DELETE) (?P<path>/\S*)")
 
 
-class HeadError(ValueError):
-    """A head that is not whole, or says what there is not."""
-
-
 def comment_of(lines: Iterable[str]) -> str:
     """The comment that a script begins with, behind the first line that Redis asks for."""
     head = itertools.takewhile(lambda line: line.startswith(("--", "#!")), lines)
@@ -45,13 +41,12 @@ def comment_of(lines: Iterable[str]) -> str:
 
 
 def read(name: str, comment: str) -> Operation:
-    """The operation that a head describes. Raises HeadError."""
+    """The operation that a head describes. Raises ValueError for what cannot be read; what it says is checked by `make
+    generate`."""
     try:
-        operation = _read(name, comment)
-        _check(operation)
+        return _read(name, comment)
     except (ValueError, KeyError) as problem:
-        raise HeadError(f"{name}: {problem.args[0]}") from problem
-    return operation
+        raise ValueError(f"{name}: {problem.args[0]}") from problem
 
 
 def lua_fields(operation: Operation) -> str:
@@ -80,17 +75,6 @@ def lua_field(argument: Argument) -> str:
     return f'["{argument.name}"] = {{ {", ".join(parts)} }}'
 
 
-def check_paths(operations: Iterable[Operation]) -> None:
-    """Raise HeadError when two operations have the same request."""
-    known: dict[tuple[str, str], str] = {}
-    for operation in operations:
-        for route in operation.routes:
-            key = route.method, re.sub(r"\{.*\}", "{}", route.path)
-            if key in known:
-                raise HeadError(f"{operation.name}: {route.method} {route.path} is a request of {known[key]}, too")
-            known[key] = operation.name
-
-
 def _read(name: str, comment: str) -> Operation:
     text, tags = _split(comment)
     summary, _, description = text.partition("\n\n")
@@ -98,6 +82,7 @@ def _read(name: str, comment: str) -> Operation:
     for tag, value in tags:
         tagged.setdefault(tag, []).append(value)
     flags, _, form = _one(tagged, "flags").partition(", ")
+    argv = _one(tagged, "argv", "spec")
     roles, restricted = _roles(tagged.get("role", []))
     routes = [_matched(_HTTP, "http", value) for value in tagged.get("http", [])]
     own = tuple(map(_argument, tagged.get("param", [])))
@@ -106,7 +91,7 @@ def _read(name: str, comment: str) -> Operation:
         summary=" ".join(summary.split()),
         description="\n\n".join(" ".join(part.split()) for part in description.split("\n\n") if part.strip()),
         arguments=tuple(_argument(value) for value in tagged.get("arg", [])),
-        positions=_positions(tagged),
+        positions=tuple(argv.split(", ")) if argv != "nothing" else (),
         replies=tuple(_reply(value) for value in tagged.get("reply", [])),
         errors=_errors(_one(tagged, "errors")),
         flags=flags,
@@ -183,14 +168,8 @@ def _value(type_: Type, text: str) -> Any:
     return _number(text) if type_.name in ("integer", "number", "seconds", "ms") else text
 
 
-def _positions(tagged: dict[str, list[str]]) -> tuple[str, ...]:
-    value = _one(tagged, "argv", "spec")
-    return () if value == "nothing" else tuple(value.split(", "))
-
-
 def _reply(value: str) -> Reply:
     match = _matched(_REPLY, "reply", value)
-    type_of(match["type"])
     given = tuple(match["given"].split(", ")) if match["given"] else ()
     return Reply(type=match["type"], name=match["name"] or "", given=given, meaning=match["meaning"] or "")
 
@@ -209,28 +188,8 @@ def _roles(values: Iterable[str]) -> tuple[tuple[str, ...], dict[str, tuple[str,
     for value in values:
         match = _matched(_ROLE, "role", value)
         named = tuple(match["roles"].split(", "))
-        if unknown := set(named) - {*ROLES, SERVER, ANYBODY}:
-            raise ValueError(f"there is no role {min(unknown)}")
         if match["given"]:
             restricted |= dict.fromkeys(match["given"].split(", "), named)
         else:
             roles = named
     return roles, restricted
-
-
-def _check(operation: Operation) -> None:
-    if not operation.summary.endswith("."):
-        raise ValueError("a head begins with a sentence")
-    if not operation.replies or operation.replies[0].given:
-        raise ValueError("there is no @reply")
-    if not operation.roles:
-        raise ValueError("there is no @role")
-    if operation.flags not in ("read", "drain", "write"):
-        raise ValueError(f"@flags {operation.flags}: expected read, drain or write")
-    names = [one.name for one in operation.arguments]
-    if len(names) != len(set(names)):
-        raise ValueError("an @arg is there twice")
-    named = [*operation.behind, *operation.restricted, *(name for one in operation.replies for name in one.given)]
-    named += [route.place for route in operation.routes]
-    for name in filter(None, named):
-        operation.argument(name)

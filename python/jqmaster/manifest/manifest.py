@@ -14,13 +14,12 @@ PACKAGE = Path(__file__).parents[1]
 
 
 def read_scripts(directory: Path) -> dict[str, Operation]:
-    """The operations whose scripts are in ``directory``. Raises heads.HeadError."""
+    """The operations whose scripts are in ``directory``. Raises ValueError."""
     operations: dict[str, Operation] = {}
     for path in sorted(directory.glob("*.lua")):
         with path.open(encoding="utf-8") as lines:
             if comment := heads.comment_of(lines):  # which the library has not
                 operations[path.stem] = heads.read(path.stem, comment)
-    heads.check_paths(operations.values())
     return operations
 
 

@@ -1,6 +1,7 @@
 """The vocabulary of heads: what an argument may be, and what a reply holds.
 
-``text``, ``job`` and the like stand in `PLAIN`; ``leave|cancel`` is one of these words; ``list<job>``,
+``text``, ``job`` and the like are plain, as are replies of a shape of their own, which engine/replies.py reads;
+tools/vocabulary.py says what there is. ``leave|cancel`` is one of these words; ``list<job>``,
 ``map<seconds>`` and ``page<Job>`` hold others, and so does ``set<job>``, a list without duplicates; ``{kicked: integer,
 more: flag}`` has members, which a script replies as a list, and one alone without a list; a name with a capital is a
 document of openapi/schemas.yaml. With a ``?`` it may be absent.
@@ -16,15 +17,6 @@ from types import MappingProxyType
 from typing import Literal
 
 Kind = Literal["plain", "choice", "document", "list", "map", "page", "members"]
-
-PLAIN = frozenset("""
-    text message name queue worker job state actor token cursor reference url secret zone integer number seconds
-    ms moment moment_ms flag any value record
-""".split())  # fmt: skip
-"""Types that are no composition; tools/vocabulary.py says what each is."""
-
-OWN = frozenset("nothing states enqueued picked finished assigned result yaml metrics".split())
-"""Replies of a shape of their own; engine/replies.py reads them. Those from `yaml` on only the HTTP API has."""
 
 BLOBS = frozenset(("Job", "FoundJob", "Schedule"))
 """Documents that hold packed values, which stay as they are: ``argument``, ``result``, ``error``."""
@@ -72,11 +64,8 @@ def type_of(text: str) -> Type:
     if match := re.fullmatch(r"\{(.+)\}", text):
         pairs = (one.partition(":") for one in re.split(r",\s*(?![^<{]*[>}])", match[1]))
         return Type("members", members=tuple((name.strip(), type_of(of.strip())) for name, _, of in pairs))
-    if text in PLAIN or text in OWN:
-        return Type("plain", text)
-    if re.fullmatch(r"[A-Z]\w*", text):
-        return Type("document", text)
-    words = tuple(text.split("|"))
-    if len(words) > 1 and all(re.fullmatch(r"\w+", word) for word in words):
-        return Type("choice", words=words)
-    raise ValueError(f"there is no type {text}")
+    if not re.fullmatch(r"\w+(\|\w+)*", text):
+        raise ValueError(f"there is no type {text}")
+    if "|" in text:
+        return Type("choice", words=tuple(text.split("|")))
+    return Type("document" if text[0].isupper() else "plain", text)
