@@ -16,9 +16,8 @@ import quick_yaml
 import yaml
 from vocabulary import PLAIN
 
-from jqmaster.manifest.contract import ANYBODY, SERVER, Argument, Operation, Reply, Route
+from jqmaster.manifest.contract import ANYBODY, CONDITIONS, SERVER, Argument, Operation, Reply, Route, Type, type_of
 from jqmaster.manifest.manifest import operations
-from jqmaster.manifest.types import CONDITIONS, Type, type_of
 from jqmaster.server.http.routes import OWN
 from jqmaster.server.http.translate import in_query
 from jqmaster.server.http_error import STATUS

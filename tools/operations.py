@@ -20,10 +20,9 @@ from vocabulary import PLAIN
 from jqmaster import __version__
 from jqmaster.cluster.cluster import WAYS
 from jqmaster.cluster.listings import LISTINGS
-from jqmaster.manifest.contract import ANYBODY, ROLES, SERVER, Argument, Operation, Reply
+from jqmaster.manifest.contract import ANYBODY, ROLES, SERVER, Argument, Operation, Reply, Type
 from jqmaster.manifest.fields import FIELDS, Field
 from jqmaster.manifest.manifest import operations
-from jqmaster.manifest.types import Type
 from jqmaster.server.http.routes import OWN
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -14,9 +14,8 @@ from pathlib import Path
 from vocabulary import OWN, PLAIN
 
 from jqmaster.engine.calling import reply_name
-from jqmaster.manifest.contract import Argument, Operation, Reply
+from jqmaster.manifest.contract import Argument, Operation, Reply, Type, type_of
 from jqmaster.manifest.manifest import operations
-from jqmaster.manifest.types import Type, type_of
 
 PACKAGE = Path(__file__).resolve().parents[1] / "python" / "jqmaster"
 BY_HAND = ("grant",)  # of engine/calling.py

@@ -29,7 +29,7 @@ from jqmaster.bundle.link import (
     registered,
 )
 from jqmaster.manifest.contract import Operation
-from jqmaster.manifest.heads import comment_of, lua_fields, read
+from jqmaster.manifest.manifest import comment_of, lua_fields, read
 
 __all__ = ["BuildError", "Script", "build", "builtin", "dump", "version_of"]
 

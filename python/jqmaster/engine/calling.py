@@ -18,10 +18,9 @@ from jqmaster.engine.options import Bounds, meant, unix
 from jqmaster.engine.packform import NIL
 from jqmaster.engine.replies import Beat, Document, Note
 from jqmaster.errors import Invalid
+from jqmaster.manifest.contract import BLOBS, Operation, Type
 from jqmaster.manifest.contract import Argument as Declared
-from jqmaster.manifest.contract import Operation
 from jqmaster.manifest.manifest import operations
-from jqmaster.manifest.types import BLOBS, Type
 
 Argument: TypeAlias = bytes | str | int
 Spec: TypeAlias = Mapping[str, Any]

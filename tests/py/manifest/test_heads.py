@@ -7,9 +7,8 @@ import re
 import pytest
 from operations import check
 
-from jqmaster.manifest import heads
-from jqmaster.manifest.contract import Argument, Operation
-from jqmaster.manifest.types import type_of
+from jqmaster.manifest import manifest
+from jqmaster.manifest.contract import Argument, Operation, type_of
 
 KICK = """\
 -- Takes running jobs away. They wait again.
@@ -33,7 +32,7 @@ KICK = """\
 
 
 def read(head: str) -> Operation:
-    return heads.read("kick", heads.comment_of((head + "local x = 1 -- @arg y\n").splitlines()))
+    return manifest.read("kick", manifest.comment_of((head + "local x = 1 -- @arg y\n").splitlines()))
 
 
 def test_a_head_is_read() -> None:
@@ -106,7 +105,7 @@ def test_a_head_that_says_what_it_may_not_is_refused_where_all_is_made_of_it(
 
 
 def test_a_request_belongs_to_one_operation() -> None:
-    one, other = read(KICK), heads.read("other", heads.comment_of(KICK.replace("{queue}", "{ids}").splitlines()))
+    one, other = read(KICK), manifest.read("other", manifest.comment_of(KICK.replace("{queue}", "{ids}").splitlines()))
     with pytest.raises(SystemExit, match=r"other: POST /queue/\{ids\}/kick is a request of kick, too"):
         check([one, other])
 

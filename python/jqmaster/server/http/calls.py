@@ -15,9 +15,8 @@ import msgpack
 from jqmaster.engine import packform
 from jqmaster.engine.waiting import NOTHING
 from jqmaster.errors import JQError
-from jqmaster.manifest import heads
 from jqmaster.manifest.contract import Operation
-from jqmaster.manifest.manifest import operations
+from jqmaster.manifest.manifest import operations, read
 from jqmaster.server.http import within
 from jqmaster.server.http_error import HttpError, draining, invalid
 from jqmaster.server.master import Master
@@ -176,4 +175,4 @@ class Own(NamedTuple):
 def own(handler: Handler) -> Own:
     """Have a handler answer what its docstring says, in the words of a script's head; it is called as it is."""
     head = f"{inspect.getdoc(handler)}\n@argv nothing\n@flags read"
-    return Own(heads.read(handler.__name__, head), handler)
+    return Own(read(handler.__name__, head), handler)

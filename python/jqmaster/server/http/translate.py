@@ -12,8 +12,7 @@ from jqmaster.engine import calling, tracing
 from jqmaster.engine.packform import FALSE, NIL
 from jqmaster.engine.replies import pairs
 from jqmaster.manifest import contract
-from jqmaster.manifest.contract import Argument, Operation, Route
-from jqmaster.manifest.types import CONDITIONS, Type
+from jqmaster.manifest.contract import CONDITIONS, Argument, Operation, Route, Type
 from jqmaster.server.http.calls import MOST_WAIT_S, run
 from jqmaster.server.http_error import HttpError, invalid
 from jqmaster.server.jsonform import to_msgpack
