@@ -91,7 +91,7 @@ def keywords() -> str:
     """The module of them."""
 
     def of(operation: str, *names: str) -> list[tuple[Argument, str]]:
-        arguments = map(operations()[operation].argument, names)
+        arguments = map(operations()[operation].named.__getitem__, names)
         return [(one, one.meaning) for one in arguments]
 
     argument = Argument(

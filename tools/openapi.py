@@ -179,7 +179,7 @@ def content(made: Schema, value: Any = None, media: Iterable[str] = (MSGPACK, JS
 
 def parameters(operation: Operation, route: Route) -> Iterator[dict[str, Any]]:
     if route.place:
-        one = operation.argument(route.place)
+        one = operation.named[route.place]
         made = {"name": route.place, "in": "path", "required": True, "schema": schema(one.of)}
         yield made | {"example": example(one.of)}
     queried, asked = operation.stand(route)

@@ -19,7 +19,6 @@ from jqmaster.engine.packform import NIL
 from jqmaster.engine.replies import Beat, Document, Note
 from jqmaster.errors import Invalid
 from jqmaster.manifest.contract import BLOBS, Operation, Type
-from jqmaster.manifest.contract import Argument as Declared
 from jqmaster.manifest.manifest import operations
 
 Argument: TypeAlias = bytes | str | int
@@ -49,7 +48,7 @@ class Operations(CallsByName):
         """
         contract = contract_of(operation)
         given = taken(contract, arguments, named)
-        if self.actor is not None and "actor" in _arguments(operation):
+        if self.actor is not None and "actor" in contract.named:
             given.setdefault("actor", self.actor)
         reply = await self.raw(operation, *packed(contract, given))
         return read(contract, given, reply)
@@ -102,7 +101,7 @@ def contract_of(operation: str) -> Operation:
 
 def taken(contract: Operation, arguments: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments by name, those that are absent left out. Raises TypeError."""
-    known = _arguments(contract.name)
+    known = contract.named
     if len(arguments) > len(known):
         raise TypeError(f"{contract.name} takes at most {len(known)} arguments, got {len(arguments)}")
     given = dict(zip(known, arguments, strict=False))
@@ -120,13 +119,6 @@ def taken(contract: Operation, arguments: Sequence[Any], named: Mapping[str, Any
     return {name: value for name, value in given.items() if value is not None or known[name].type == "any"}
 
 
-@functools.cache
-def _arguments(operation: str) -> dict[str, Declared]:
-    """By name; those that must be there come first."""
-    ordered = sorted(operations()[operation].arguments, key=lambda argument: argument.optional)
-    return {argument.name: argument for argument in ordered}
-
-
 # -- arguments ----------------------------------------------------------------------------------------------------
 
 
@@ -135,7 +127,7 @@ def packed(
 ) -> list[Argument]:
     """The script's own arguments, the spec packed by `pack` or another. Raises Invalid, naming what MessagePack cannot
     hold."""
-    known = _arguments(contract.name)
+    known = contract.named
     behind = contract.behind
     spec = {name: value for name, value in given.items() if name not in behind}
     for name, value in spec.items():

@@ -45,7 +45,7 @@ def roles_of(script: Script) -> frozenset[Role]:
     write."""
     operation = operations()[script.name]
     kept = [name for name, roles in operation.restricted.items() if roles != (SERVER,)]
-    found = {role for role in ROLES if role == "admin" or operation.is_for(frozenset((role,)), kept)}
+    found = {role for role in ROLES if role == "admin" or not operation.lacking(frozenset((role,)), kept)}
     return frozenset(found if script.flags == "read" else found - {"viewer"})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -152,7 +152,7 @@ class Route:
         return self.path.partition("{")[2].partition("}")[0]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Operation:
     """``positions``: what the script's arguments are in order, ``spec`` for a map of all that are not named there;
     ``[spec]`` is left out when it is empty, ``jobs...`` stands for as many as there are. ``restricted``: arguments that
@@ -187,14 +187,12 @@ class Operation:
             return [one for one in told if one.name != "body" and not one.header], whole
         return (told, []) if route.method in ("GET", "DELETE") else ([], told)
 
-    def argument(self, name: str) -> Argument:
-        """The one of this name. Raises KeyError."""
-        for one in self.arguments:
-            if one.name == name:
-                return one
-        raise KeyError(f"there is no @arg {name}")
+    @cached_property
+    def named(self) -> Mapping[str, Argument]:
+        """The arguments by name, those first that must be there."""
+        return {one.name: one for one in sorted(self.arguments, key=lambda argument: argument.optional)}
 
-    @property
+    @cached_property
     def behind(self) -> tuple[str, ...]:
         """The arguments that stand beside the spec."""
         return tuple(one.removesuffix("...") for one in self.positions if one not in ("spec", "[spec]"))
@@ -210,10 +208,6 @@ class Operation:
         rights = {*rights_of(roles), ANYBODY}
         asked = [self.roles, *(self.restricted[name] for name in given if name in self.restricted)]
         return next((needed for needed in asked if rights.isdisjoint(needed)), ())
-
-    def is_for(self, roles: frozenset[Role], given: Iterable[str] = ()) -> bool:
-        """Whether who has these roles may call it with these arguments."""
-        return not self.lacking(roles, given)
 
 
 @cache

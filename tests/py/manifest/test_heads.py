@@ -65,7 +65,7 @@ def test_a_head_is_read() -> None:
     [({"operator"}, (), True), ({"viewer"}, (), False), ({"admin"}, (), True), ({"admin"}, ("delay",), False)],
 )
 def test_a_role_may_call_it_with_what_is_not_kept_from_it(roles: set, given: tuple[str, ...], may: bool) -> None:
-    assert read(KICK).is_for(frozenset(roles), given) == may
+    assert (read(KICK).lacking(frozenset(roles), given) == ()) == may
 
 
 @pytest.mark.parametrize(

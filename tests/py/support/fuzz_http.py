@@ -95,7 +95,7 @@ class HttpFuzzer:
     def request(self, operation: Operation, route: Route) -> None:
         path = route.path
         if route.place:
-            named = self.part(operation.argument(route.place))
+            named = self.part(operation.named[route.place])
             path = path.replace("{" + route.place + "}", self.text(named) or "x")
         queried, body_arguments = operation.stand(route)
         stands = [(name, one, one.optional or outer) for name, one, outer in in_query(queried)]

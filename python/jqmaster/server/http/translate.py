@@ -77,7 +77,7 @@ class Translation:
                 raise unknown_field(name, self._body)
             if name not in self._behind:
                 given[name] = unpacked(packed) if name in ("timezone", "tz") else _PLAIN.get(bytes(packed), packed)
-            elif kind := self.operation.argument(name).of.of:
+            elif kind := self.operation.named[name].of.of:
                 given[name] = parts(packed, name, kind.name, tracing.carried(request.headers))
             elif bytes(packed) != NIL:
                 given[name] = bytes(packed)
