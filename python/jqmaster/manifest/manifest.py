@@ -88,11 +88,8 @@ def lua_field(argument: Argument) -> str:
 
 
 def _read(name: str, comment: str) -> Operation:
-    text, tags = _split(comment)
+    text, tagged = _split(comment)
     summary, _, description = text.partition("\n\n")
-    tagged: dict[str, list[str]] = {}
-    for tag, value in tags:
-        tagged.setdefault(tag, []).append(value)
     flags, _, form = _one(tagged, "flags").partition(", ")
     argv = _one(tagged, "argv", "spec")
     roles, restricted = _roles(tagged.get("role", []))
@@ -118,22 +115,15 @@ def _read(name: str, comment: str) -> Operation:
     )
 
 
-def _split(comment: str) -> tuple[str, list[tuple[str, str]]]:
-    """The text, and each tag with what belongs to it."""
-    text: list[str] = []
-    tags: list[tuple[str, str]] = []
-    for line in comment.splitlines():
-        bare = line.strip()
-        if bare.startswith("@"):
-            tag, _, value = bare[1:].partition(" ")
-            if tag not in _TAGS:
-                raise ValueError(f"there is no @{tag}")
-            tags.append((tag, value.strip()))
-        elif tags and bare:
-            tags[-1] = tags[-1][0], f"{tags[-1][1]} {bare}"
-        elif not tags:
-            text.append(bare)
-    return "\n".join(text).strip(), tags
+def _split(comment: str) -> tuple[str, dict[str, list[str]]]:
+    """The text, and what stands behind each tag, by its name."""
+    text, *parts = re.split(r"^\s*@(\w+)", comment, flags=re.MULTILINE)
+    tagged: dict[str, list[str]] = {}
+    for tag, value in zip(parts[::2], parts[1::2], strict=True):
+        if tag not in _TAGS:
+            raise ValueError(f"there is no @{tag}")
+        tagged.setdefault(tag, []).append(" ".join(filter(None, map(str.strip, value.splitlines()))))
+    return text.strip(), tagged
 
 
 def _one(tagged: dict[str, list[str]], tag: str, default: str | None = None) -> str:
