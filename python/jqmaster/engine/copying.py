@@ -8,11 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
-from redis.asyncio import Redis
-
-from jqmaster.bundle.build import Bundle, builtin
 from jqmaster.engine.engine import Engine
-from jqmaster.engine.scripts import check_namespace, check_server, install
+from jqmaster.engine.scripts import check_server, install
 
 HEAD = b"JQ namespace 1\n"
 _LENGTH_BYTES = 4
@@ -20,25 +17,17 @@ _LENGTH_BYTES = 4
 _MOST_RECORDS, _MOST_BYTES = 1000, 1 << 20
 
 
-async def import_records(
-    client: Redis,
-    namespace: str,
-    records: Iterable[bytes],
-    scripts: Bundle | None = None,
-) -> int:
-    """Write an export's records into ``namespace``, which must not be set up, and load the scripts there; how
-    many records they were. Repeating an import that broke off completes it.
+async def import_records(engine: Engine, records: Iterable[bytes]) -> int:
+    """Write an export's records into a namespace, which must not be set up, and load the scripts there; how many
+    records they were. Repeating an import that broke off completes it.
 
     Raises Invalid (no records, or not in order), Conflict, Version, Unavailable, UnsuitableServer and ValueError.
     """
-    check_namespace(namespace)
-    await check_server(client)
-    scripts = builtin() if scripts is None else scripts
-    engine = Engine(client, namespace, scripts=scripts)
+    await check_server(engine.redis)
     count = 0
     for chunk in _chunks(records):
         count += await engine.call("import", chunk)
-    await install(client, namespace, scripts)
+    await install(engine.redis, engine.namespace, engine.scripts)
     return count
 
 

@@ -33,11 +33,6 @@ Observe: TypeAlias = Callable[[str, str, float], object]  # script, error's code
 _HEALS = 4  # rounds: functions, scripts, namespace lost, and what another flush takes
 
 
-@functools.cache  # once in a process: several calls may find it so
-def _say_new(namespace: str) -> None:
-    log.info("namespace %s is not set up in this Redis: setting it up", namespace)
-
-
 class Engine(Operations):
     """Runs the operations of one namespace in Redis; ``engine.http`` has them by a server.
 
@@ -166,7 +161,7 @@ class Engine(Operations):
     def _allow_setup(self, was_known: bool) -> None:
         """Raise Vanished when the namespace was there, and is not to be set up again."""
         if not was_known:
-            _say_new(self.namespace)
+            log.info("namespace %s is not set up in this Redis: setting it up", self.namespace)
         elif self._recreates:
             log.error("namespace %s has vanished from this Redis: setting it up again, empty", self.namespace)
         else:
