@@ -15,8 +15,8 @@ import yaml
 from fields_code import TOLD, sentence
 from openapi import schema as schema_of
 
+from jqmaster.manifest.contract import type_of
 from jqmaster.manifest.fields import FIELDS, Field
-from jqmaster.manifest.types import type_of
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = "python/jqmaster/ui/static/fields.js"

@@ -11,11 +11,9 @@ from collections.abc import Iterable
 from stubs import annotation
 from vocabulary import PLAIN
 
-from jqmaster.manifest.contract import Argument
+from jqmaster.manifest.contract import CONDITIONS, Argument, Type
 from jqmaster.manifest.fields import FIELDS, Field
-from jqmaster.manifest.heads import lua_field
-from jqmaster.manifest.manifest import operations
-from jqmaster.manifest.types import CONDITIONS, Type
+from jqmaster.manifest.manifest import lua_field, operations
 
 RARE = [field for field in FIELDS if field.rare]
 TOLD = [field for field in RARE if field.told]
@@ -93,7 +91,7 @@ def keywords() -> str:
     """The module of them."""
 
     def of(operation: str, *names: str) -> list[tuple[Argument, str]]:
-        arguments = map(operations()[operation].argument, names)
+        arguments = map(operations()[operation].named.__getitem__, names)
         return [(one, one.meaning) for one in arguments]
 
     argument = Argument(

@@ -16,9 +16,8 @@ import quick_yaml
 import yaml
 from vocabulary import PLAIN
 
-from jqmaster.manifest.contract import ANYBODY, SERVER, Argument, Operation, Reply, Route
+from jqmaster.manifest.contract import ANYBODY, CONDITIONS, SERVER, Argument, Operation, Reply, Route, Type, type_of
 from jqmaster.manifest.manifest import operations
-from jqmaster.manifest.types import CONDITIONS, Type, type_of
 from jqmaster.server.http.calls import in_query
 from jqmaster.server.http.routes import OWN
 from jqmaster.server.http_error import STATUS
@@ -179,7 +178,7 @@ def content(made: Schema, value: Any = None, media: Iterable[str] = (MSGPACK, JS
 
 def parameters(operation: Operation, route: Route) -> Iterator[dict[str, Any]]:
     if route.place:
-        one = operation.argument(route.place)
+        one = operation.named[route.place]
         made = {"name": route.place, "in": "path", "required": True, "schema": schema(one.of)}
         yield made | {"example": example(one.of)}
     queried, asked = operation.stand(route)

@@ -6,20 +6,24 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import openapi
 import stubs
+import vocabulary
 from fields_code import told_apart
 from vocabulary import PLAIN
 
 from jqmaster import __version__
 from jqmaster.cluster.cluster import WAYS
 from jqmaster.cluster.listings import LISTINGS
-from jqmaster.manifest.contract import SERVER, Argument, Operation, Reply
+from jqmaster.manifest.contract import ANYBODY, ROLES, SERVER, Argument, Operation, Reply, Type
 from jqmaster.manifest.fields import FIELDS, Field
-from jqmaster.manifest.manifest import operations, to_json
+from jqmaster.manifest.manifest import operations
+from jqmaster.server.http.routes import OWN
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "operations.md"
@@ -120,6 +124,17 @@ def new_job() -> str:
     return f"## NewJob\n\nWhat a job can be told.\n\n{rows}\n\n{filled(prose)}\n"
 
 
+def says(name: str, value: Any) -> bool:
+    return value not in (None, "", (), {}) and (value is not False or name == "default")
+
+
+def to_json(value: Any) -> Any:
+    """As JSON has it. What says nothing is left out."""
+    if isinstance(value, Mapping):
+        return {name: to_json(one) for name, one in value.items() if says(name, one)}
+    return [to_json(one) for one in value] if isinstance(value, tuple) else value
+
+
 def page() -> str:
     parts = [HEAD, *(part for one in operations().values() for part in section(one)), new_job(), types()]
     return "\n".join(parts)
@@ -131,21 +146,69 @@ def with_version(document: str) -> str:
 
 
 def files() -> Iterator[tuple[Path, str]]:
-    """What should be in each file."""
+    """What should be in each file. Ends this program where a head says what it may not."""
+    check([*operations().values(), *(own.operation for own in OWN)])
     for path in HAND:
         yield path, with_version(path.read_text())
     yield PAGE, page()
-    yield PAGE.with_suffix(".json"), json.dumps(to_json(operations().values()), indent=1) + "\n"
+    yield (
+        PAGE.with_suffix(".json"),
+        json.dumps({name: to_json(asdict(one)) for name, one in operations().items()}, indent=1) + "\n",
+    )
     yield openapi.DOCUMENT, openapi.written()
     yield from stubs.files()
 
 
+# -- what heads may say ---------------------------------------------------------------------------
+
+
+def plain_types(of: Type) -> Iterator[str]:
+    """The names of plain types in a type."""
+    if of.kind == "plain":
+        yield of.name
+    for inner in (*filter(None, [of.of]), *(inner for _, inner in of.members)):
+        yield from plain_types(inner)
+
+
+def wrong(one: Operation) -> Iterator[str]:
+    """What is wrong with a head."""
+    if not one.summary.endswith("."):
+        yield "a head begins with a sentence"
+    if not one.replies or one.replies[0].given:
+        yield "there is no @reply"
+    if not one.roles:
+        yield "there is no @role"
+    if one.flags not in ("read", "drain", "write"):
+        yield f"@flags {one.flags}: expected read, drain or write"
+    names = [argument.name for argument in one.arguments]
+    if len(names) != len(set(names)):
+        yield "an @arg is there twice"
+    named = [*one.behind, *one.restricted, *(name for reply in one.replies for name in reply.given)]
+    named += [route.place for route in one.routes]
+    yield from (f"there is no @arg {name}" for name in named if name and name not in names)
+    roles = {role for roles in (one.roles, *one.restricted.values()) for role in roles}
+    yield from (f"there is no role {role}" for role in roles - {*ROLES, SERVER, ANYBODY})
+    types = {name for said in (*one.arguments, *one.replies) for name in plain_types(said.of)}
+    yield from (f"there is no type {name}" for name in types - {*PLAIN, *vocabulary.OWN})
+    if one.over not in ("", *WAYS):
+        yield f"@over {one.over}: expected one of {', '.join(WAYS)} (docs/cluster.md)"
+    if one.over == "name" and one.name not in LISTINGS:
+        yield "@over name: LISTINGS in cluster/listings.py does not have it"
+
+
+def check(checked: Iterable[Operation]) -> None:
+    """Ends this program where a head says what it may not, or two have the same request."""
+    known: dict[tuple[str, str], str] = {}
+    for one in checked:
+        for problem in wrong(one):
+            raise SystemExit(f"{one.name}: {problem}")
+        for route in one.routes:
+            other = known.setdefault((route.method, re.sub(r"\{.*\}", "{}", route.path)), one.name)
+            if other != one.name:
+                raise SystemExit(f"{one.name}: {route.method} {route.path} is a request of {other}, too")
+
+
 def main() -> None:
-    for one in operations().values():
-        if one.over not in WAYS:
-            raise SystemExit(f"{one.name}: @over {one.over}: expected one of {', '.join(WAYS)} (docs/cluster.md)")
-        if one.over == "name" and one.name not in LISTINGS:
-            raise SystemExit(f"{one.name}: @over name: LISTINGS in cluster/listings.py does not have it")
     for path, text in files():
         path.write_text(text)
 

@@ -1,4 +1,4 @@
-"""What the plain types of heads are (jqmaster.manifest.types), for pages, schemas and signatures: one line each."""
+"""What the plain types of heads are (jqmaster.manifest.contract), for pages, schemas and signatures: one line each."""
 
 from __future__ import annotations
 

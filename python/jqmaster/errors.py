@@ -108,14 +108,6 @@ class UnsuitableServer(Unavailable):
         return self.message
 
 
-class NoFunctions(UnsuitableServer):
-    """Functions alone were to be used, and this Redis has none, or does not let this user call them."""
-
-    def __init__(self, cause: Exception) -> None:
-        why = str(cause).partition(", with args")[0]
-        super().__init__(f"functions cannot be used in this Redis ({why}); form scripts or auto can", cause)
-
-
 class NotInstalled(JQError, code="NOTINSTALLED"):
     """What was asked for needs packages that only an extra of this one brings; the message names it."""
 

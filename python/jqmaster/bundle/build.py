@@ -29,7 +29,7 @@ from jqmaster.bundle.link import (
     registered,
 )
 from jqmaster.manifest.contract import Operation
-from jqmaster.manifest.heads import comment_of, lua_fields, read
+from jqmaster.manifest.manifest import comment_of, lua_fields, read
 
 __all__ = ["BuildError", "Script", "build", "builtin", "dump", "version_of"]
 
@@ -79,9 +79,15 @@ def make_script(name: str, source: str, flags: str) -> Script:
     return Script(name, source, hashlib.sha1(source.encode()).hexdigest(), flags)
 
 
-@functools.cache
 def builtin(clock: Clock = "server") -> Bundle:
-    """The scripts of this package, by name. A wheel carries them built; a checkout builds them when they changed."""
+    """The scripts of this package, by name; with the variable `JQ_FORM=scripts` without their library."""
+    scripts = _builtin(clock)
+    return Bundle(scripts) if os.environ.get("JQ_FORM") == "scripts" else scripts
+
+
+@functools.cache
+def _builtin(clock: Clock) -> Bundle:
+    """A wheel carries them built; a checkout builds them when they changed."""
     package = Path(__file__).parents[1]
     built, root = package / "lua", package.parents[1]
     if clock == "server" and built.is_dir():
@@ -122,13 +128,13 @@ def parsed(root: Path, clock: Clock = "server") -> Iterator[tuple[Operation, str
             if not path.is_file():
                 raise BuildError(f"there is no module jqlua.{name}")
             modules[name] = None
-            modules[name] = parse_module(name, _read(path), require)
+            modules[name] = parse_module(name, path.read_text(encoding="utf-8"), require)
         if (module := modules[name]) is None:
             raise BuildError(f"modules require each other: jqlua.{name}")
         return module
 
     for path in sorted((root / "scripts").glob("*.lua")):
-        source = _read(path)
+        source = path.read_text(encoding="utf-8")
         comment = comment_of(source.splitlines())
         operation = read(path.stem, comment)
         yield operation, comment, parse_script(path.stem, source, require, lua_fields(operation))
@@ -138,7 +144,7 @@ def build(root: Path, clock: Clock = "server") -> Bundle:
     """Build every script of ``root`` (its ``scripts/`` and ``jqlua/``).
 
     ``clock="settable"`` puts ``jqlua/base/clock_settable.lua`` in the place of ``jqlua/base/clock.lua``: tests then
-    set the time. Raises BuildError for sources outside the supported subset, HeadError for heads that are not whole.
+    set the time. Raises BuildError for sources outside the supported subset, ValueError for heads that cannot be read.
     """
     common = root / "scripts" / "common.txt"
     needed = [line.split() for line in common.read_text().splitlines()] if common.is_file() else []
@@ -158,10 +164,6 @@ def build(root: Path, clock: Clock = "server") -> Bundle:
         name = f"jq_{hashlib.sha1(library.encode()).hexdigest()[:8]}"
         bundle.library = Library(name, f"#!lua name={name}\n{library}{registered(name, flags)}", frozenset(flags))
     return bundle
-
-
-def _read(path: Path) -> str:
-    return path.read_bytes().decode("utf-8").replace("\r\n", "\n")
 
 
 def dump(scripts: Bundle, directory: Path) -> None:

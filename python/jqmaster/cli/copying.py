@@ -48,7 +48,7 @@ def import_(file: Annotated[str, option("- for stdin")], /) -> Replies:
     namespace = client.namespace
 
     def imported(engine: Any) -> Coroutine[Any, Any, int]:
-        return copying.import_records(engine.redis, namespace, copying.read_file(source), form=engine.form)
+        return copying.import_records(engine, copying.read_file(source))
 
     with values.opened(file, "rb") as source:
         records = client.ask(imported)

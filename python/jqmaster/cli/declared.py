@@ -10,8 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from jqmaster.cli import show, values
 from jqmaster.cli.kinds import Duration, Moment, between, duration, kind, moment, option
 from jqmaster.cli.status import Refused
-from jqmaster.manifest.contract import Argument
-from jqmaster.manifest.types import Type
+from jqmaster.manifest.contract import Argument, Type
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _BATCH = 1000
 _TYPES = {"set<name>": "list<name>", "set<reference>": "list<job>"}
 _MORE = {"delay": ": 90, 5m, 2h", "run_at": ": 2030-01-31T18:00 (local), …Z (UTC) or Unix seconds"}
-_GIVEN = [field for field in FIELDS if field.option]
+_GIVEN = [field for field in FIELDS if field.name not in ("name", "headers")]
 
 
 def _argument(field: Field) -> Argument:
@@ -34,7 +34,7 @@ def _argument(field: Field) -> Argument:
     return Argument(name=field.name, type=type_, optional=True, default=usual or None, meaning=text, **bounds)
 
 
-@taking(map(_argument, _GIVEN), {field.name: field.option for field in _GIVEN})
+@taking(map(_argument, _GIVEN), {"timeout": "--lease", "tags": "--tag"})
 def enqueue(
     name: Annotated[str, option("kind of job")],
     argument: Annotated[str | None, option("JSON, @FILE, or - for stdin; default: nil")] = None,

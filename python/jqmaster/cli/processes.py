@@ -72,7 +72,6 @@ def _serve(*, given: Serve | None = None) -> int:
         ServeOptions(
             redis_url=where.redis_only,
             namespace=where.namespace or NAMESPACE,
-            form=where.form,
             trusted_proxies=options.pop("trusted_proxies") or (),
             stop_timeout_s=options.pop("stop_timeout"),
             allowed_hosts=options.pop("allowed_hosts") or (),
@@ -130,8 +129,6 @@ def _work(
         changed["namespace"] = jq.namespace
     if url:
         changed["url"] = url
-    if where.form != "auto":
-        changed["form"] = where.form
     if where.key_file:
         changed |= {"key": None, "key_file": where.key_file}
     jq.connect(replace(jq.target, **changed))
@@ -170,7 +167,7 @@ def load() -> None:
         raise Refused("load needs Redis itself: give --redis URL, or JQ_REDIS", "INVALID")
 
     async def loaded() -> tuple[str, Any]:
-        place = Opened(url, namespace, form=where.form)
+        place = Opened(url, namespace)
         try:
             version = await place.load()
             return version, await place.engine.redis.hget(f"{place.engine.namespace}:manifest", "library")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 LOCAL = "http://127.0.0.1:8400"
 NAMESPACE = "{jq}"
-Form = Literal["auto", "functions", "scripts"]
 Yes = Annotated[bool, option("do not ask", name=["--yes", "-y"])]
 
 
@@ -34,10 +33,6 @@ class Destination:
     url: Annotated[str | None, option("a server, http://…, or a Redis, as --redis; or JQ_URL")] = None
     redis: Annotated[str | None, option(f"a Redis: {redis_url.FORMS}; or JQ_REDIS")] = None
     namespace: Annotated[Namespace | None, option("with a Redis: the namespace; default {jq}", "JQ_NAMESPACE")] = None
-    form: Annotated[
-        Form,
-        option("with a Redis: how to call operations; auto: as functions where possible", "JQ_FORM"),
-    ] = "auto"
     key_file: Annotated[str | None, option("file with the API key; or JQ_KEY, JQ_KEY_FILE")] = None
     json: Annotated[bool, option("print JSON, one document per line", "JQ_JSON")] = False
     verbose: Annotated[bool, option("log more, to stderr", name=["--verbose", "-v"])] = False
@@ -91,7 +86,7 @@ def connect(*, creates: bool = False, into: bool = False) -> Client:
     level = logging.DEBUG if where.verbose else logging.WARNING
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     url, namespace = where.server(into=into)
-    client = Client(url, creates=creates, namespace=namespace, form=where.form, key_file=where.key_file)
+    client = Client(url, creates=creates, namespace=namespace, key_file=where.key_file)
     where.stack.callback(client.close)
     return client
 

@@ -19,9 +19,8 @@ class JQ(Registry):
 
     `url`: a Redis (`redis://`, `unix://`, `redis+sentinel://`, `redis+cluster://`, with TLS `rediss…`) or a
     JQ master (`http://`, several with commas); default: the variable `JQ_URL`, or the master on this machine.
-    `namespace` is for Redis; a master has its own, and what is asked with both raises ValueError. So is `form`:
-    "scripts" uses no functions of Redis, "functions" raises Unavailable where there are none; default: the
-    variable `JQ_FORM`, or "auto"; and `recreate`: whether a namespace that has vanished is set up again, empty;
+    `namespace` is for Redis; a master has its own, and what is asked with both raises ValueError. So is
+    `recreate`: whether a namespace that has vanished is set up again, empty;
     default: the variable `JQ_RECREATE`, or calls raise Vanished. A master that asks for keys gets `key`, or what
     the file `key_file` has; default: the variables `JQ_KEY`, `JQ_KEY_FILE`. `actor`: who changes things, for the
     trail of a namespace that is asked straight. All else are options for all jobs, such as `max_runtime`; `timeout` is

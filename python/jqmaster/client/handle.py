@@ -14,7 +14,7 @@ from jqmaster.client.link import Link, plain
 from jqmaster.connection import plainly
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine.ended import ENDED
-from jqmaster.engine.options import Changes, Reference, changes_of
+from jqmaster.engine.options import Changes, Reference, known, spec_of
 from jqmaster.engine.replies import Document, Page
 from jqmaster.errors import Conflict, Expired, Invalid, NotFound, Unavailable
 
@@ -188,8 +188,10 @@ class Handle(Reference, Generic[R_co]):
     async def achange(self, **changes: Unpack[Changes]) -> str:
         """Change what it was enqueued with, while it waits; of one that runs or has ended only `tags`. Its
         state. Raises NotFound, Conflict, Invalid."""
-        changed = changes_of(changes, self.link.serializer.dumps)
-        [state] = await (await self.link.open()).engine.change([({"id": self.id, **changed[0]}, changed[1])])
+        spec = {"id": self.id, **spec_of(known(changes, Changes))}
+        spec.pop("argument", None)
+        argument = self.link.serializer.dumps(changes["argument"]) if "argument" in changes else b""
+        [state] = await (await self.link.open()).engine.change([(spec, argument)])
         return self._found(state, "it runs or has ended; of such only the tags can be changed")
 
     result, join, status = plain(aresult), plain(ajoin), plain(astatus)

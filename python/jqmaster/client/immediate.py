@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgpack
+
 from jqmaster.client.link import Transport
 from jqmaster.client.registry import Registry
 from jqmaster.connection import plainly
+from jqmaster.engine.calling import pack
 from jqmaster.engine.options import NewJob
 from jqmaster.engine.replies import Document, Enqueued, Result, job_of
 from jqmaster.errors import NotFound, Unavailable
@@ -30,7 +33,7 @@ class Memory(Transport):
         ids: list[str] = []
         for spec, argument in jobs:
             depends = [ids[job] if isinstance(job, int) else job for job in spec.get("depends", ())]
-            ids.append(await self._run(spec | {"depends": depends}, argument))
+            ids.append(await self._run(msgpack.unpackb(pack(spec | {"depends": depends})), argument))
         return [Enqueued(job_id, True) for job_id in ids]
 
     async def get(self, ids: Sequence[str]) -> list[Document | None]:

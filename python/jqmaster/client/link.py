@@ -21,7 +21,6 @@ from jqmaster.engine.ended import ENDED, glance
 from jqmaster.engine.engine import Operations, pack
 from jqmaster.engine.options import NewJob
 from jqmaster.engine.replies import Enqueued, document
-from jqmaster.engine.scripts import Form
 from jqmaster.engine.secret import key_of, masters_of
 from jqmaster.errors import NotFound
 
@@ -45,7 +44,6 @@ class Target:
 
     url: str
     namespace: str | None = None
-    form: Form = "auto"
     recreate: bool = False
     actor: str | None = None
     key: str | None = None
@@ -103,7 +101,7 @@ class RedisTransport(Transport):
 
     def __init__(self, target: Target) -> None:
         self._opened = Opened(
-            target.url, target.redis_namespace, form=target.form, recreate=target.recreate, actor=target.actor,
+            target.url, target.redis_namespace, recreate=target.recreate, actor=target.actor,
             timeout_s=target.wait_s,
         )  # fmt: skip
         super().__init__(self._opened.engine)

@@ -14,7 +14,7 @@ from jqmaster.engine.operations import (
     TickReply,
 )
 from jqmaster.engine.options import Bounds
-from jqmaster.engine.replies import Document, Finished, Page, Picked, Result
+from jqmaster.engine.replies import Document, Enqueued, Finished, Page, Picked, Result
 
 class PlainOperations:
     def __init__(self, call: Callable[..., Any]) -> None: ...
@@ -93,6 +93,8 @@ class PlainOperations:
     @overload
     def discard(self, ids: Sequence[str] | None = ..., cursor: str | None = ..., count: int | None = ...) -> list[Any]:
         """Removes jobs with their records. Those that wait are cancelled before."""
+    def enqueue(self, jobs: Sequence[Sequence[Any]], request: str | None = ...) -> list[Enqueued]:
+        """Enqueues jobs, all of them or none."""
     def explain(self, id: str) -> Document:
         """Says why a job waits: what holds it, what is ahead of it, when it may start."""
     def export(self, cursor: str | None = ..., count: int | None = ...) -> Page:

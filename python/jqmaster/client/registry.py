@@ -28,12 +28,11 @@ from jqmaster.client.task import (
     calls_of,
 )
 from jqmaster.connection import url as redis_url
-from jqmaster.engine import options, zones
+from jqmaster.engine import zones
 from jqmaster.engine.calling import contract_of, given
 from jqmaster.engine.engine import Operations
 from jqmaster.engine.options import JobOptions, Limits, When, Where, known
 from jqmaster.engine.replies import Document, Page
-from jqmaster.engine.scripts import Form
 from jqmaster.worker.notes import current_job
 
 Match = Mapping[str, Any] | Task[..., Any]
@@ -67,7 +66,6 @@ class Registry(FlowMethods):
         url: str | None = None,
         *,
         namespace: str | None = None,
-        form: Form | None = None,
         recreate: bool | None = None,
         serializer: Serializer | None = None,
         key: str | None = None,
@@ -79,12 +77,11 @@ class Registry(FlowMethods):
         self.target = Target(
             url or os.environ.get("JQ_URL") or LOCAL,
             namespace,
-            cast(Form, form or os.environ.get("JQ_FORM") or "auto"),
             os.environ.get("JQ_RECREATE") == "1" if recreate is None else recreate,
             actor, key, key_file, wait or float(os.environ.get("JQ_WAIT") or 0) or None,
         )  # fmt: skip
         self.serializer: Serializer = serializer or MessagePack()
-        self.defaults: JobOptions = options.check(defaults)
+        self.defaults: JobOptions = known(defaults, JobOptions)
         self.tasks: dict[str, Task[..., Any]] = {}
         self.limits: dict[str, Bring] = {}
         self.recurring: dict[str, Bring] = {}
@@ -313,9 +310,9 @@ class Registry(FlowMethods):
     async def arepeat(self, schedule_id: str, call: Call[Any], **when: Unpack[When]) -> Document:
         """Make a call again and again: `jq.repeat("acme-report", report.job("acme"), cron="0 8 * * mon")`.
         Creates or replaces the schedule of this id; its document, with `next_ms`. Raises Invalid."""
-        fields = options.when_of(known(when, When))
         [call] = calls_of(call)
-        document: Document = await self.acall("schedule", schedule_id, call.spec(), argument=call.argument, **fields)
+        fields = {"argument": call.argument, **known(when, When)}
+        document: Document = await self.acall("schedule", schedule_id, call.spec(), **fields)
         return document
 
     call, each, jobs, repeat = plain(acall), plain_each(aeach), plain_each(ajobs), plain(arepeat)
@@ -376,7 +373,7 @@ def _schedule_of(jq: Any, task: Any, when: ScheduleOptions) -> tuple[str, Bring]
     async def bring() -> None:
         call = task.job(*args, **kwargs)
         # A new rule of a time zone makes another declaration.
-        digest = _digest(call.spec(), call.argument.hex(), zones.with_rule(options.when_of(own)))
+        digest = _digest(call.spec(), call.argument.hex(), zones.with_rule(given(**own)))
         await jq.arepeat(schedule_id, call, **cast(When, {"declared": digest, **own}))
 
     return schedule_id, bring

@@ -50,7 +50,7 @@ class Call(NewCall, Generic[R_co]):
 
     def spec(self) -> dict[str, Any]:
         """Its spec; `depends` still as it was given."""
-        return options.spec_of(self.task.name, self.options)
+        return {"name": self.task.name, **options.spec_of(self.options)}
 
     def new_job(self, siblings: Mapping[Any, str | int]) -> NewJob:
         spec = tracing.injected(self.spec())
@@ -95,7 +95,7 @@ class Task(Generic[P, R]):
         except TypeError as error:
             raise TypeError(f"job {name}: {error}") from None
         self.returns_none = self.signature is not None and self.signature.returns_none
-        self.chosen: JobOptions = options.check(cast(JobOptions, chosen), f"job {name}")
+        self.chosen: JobOptions = options.known(cast(JobOptions, chosen), JobOptions, f"option of job {name}")
         if function is not None:
             functools.update_wrapper(self, function, updated=())  # type: ignore[arg-type]
 
@@ -131,7 +131,7 @@ class Task(Generic[P, R]):
 
     def options(self, **more: Unpack[JobOptions]) -> Self:
         """The task with options for the jobs to come, these as well: `add.options(delay=5).enqueue(1, 2)`."""
-        options.check(more, f"job {self.name}")
+        options.known(more, JobOptions, f"option of job {self.name}")
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__, chosen={**self.chosen, **more})
         return other

@@ -22,7 +22,6 @@ from jqmaster.client.registry import Registry
 from jqmaster.client.task import Task
 from jqmaster.connection.wake import backoff_s, end
 from jqmaster.engine.engine import Operations
-from jqmaster.engine.options import several
 from jqmaster.engine.replies import Job
 from jqmaster.errors import Invalid, JQError, Unavailable, brought_by
 from jqmaster.server import logs
@@ -73,7 +72,9 @@ class AppWorker:
         tasks = self.jq.tasks.values()
         for task in tasks:
             task.check_types()
-        self.queues = several(self.queues, "queues") if self.queues else sorted({task.queue for task in tasks})
+        if isinstance(self.queues, str):
+            raise TypeError(f"queues: expected a list, such as [{self.queues!r}]")
+        self.queues = list(self.queues) if self.queues else sorted({task.queue for task in tasks})
         if not 1 <= self.concurrency <= _MOST_JOBS:
             raise ValueError(f"concurrency: expected 1 to {_MOST_JOBS}, got {self.concurrency}; start more workers")
         if len(self.queues) > _MOST_QUEUES:
@@ -199,7 +200,7 @@ class AppWorker:
         wish: dict[str, Any] = {"order": self.order, "name": self.name, "about": about, "is_registered": is_registered}
         queues = self.queues or ()
         if target.is_redis:
-            how: dict[str, Any] = {"form": target.form, "recreate": target.recreate}
+            how: dict[str, Any] = {"recreate": target.recreate}
             return RedisSource(target.url, target.redis_namespace, queues, **how, **wish)
         urls, key = target.masters()
         return HttpSource(urls, queues, key=key, **wish)

@@ -75,7 +75,7 @@ class Opened:
     async def load(self) -> str:
         """See `engine.scripts.load`."""
         for engine in self.engines:
-            version = await load(engine.redis, engine.namespace, form=engine.form)
+            version = await load(engine.redis, engine.namespace, engine.scripts)
         return version
 
     async def close(self) -> None:

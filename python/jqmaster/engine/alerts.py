@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from jqmaster.engine.calling import Calling
+from jqmaster.engine.calling import Operations
 from jqmaster.engine.replies import Document
 
 _ABOUT = ("kind", "queue", "worker", "constraint", "job", "group")
 
 
-async def every(engine: Calling) -> list[Document]:
+async def every(engine: Operations) -> list[Document]:
     """All of a namespace."""
     return in_order([alert async for alert in engine.each("alerts")])
 

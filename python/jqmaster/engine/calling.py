@@ -6,27 +6,28 @@ from __future__ import annotations
 import functools
 import secrets
 from collections import namedtuple
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence, Set
 from datetime import datetime, timedelta
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
 
 import msgpack
 
-from jqmaster.engine import replies, zones
-from jqmaster.engine.options import meant, seconds, unix
+from jqmaster.engine import replies, secret, zones
+from jqmaster.engine.operations import CallsByName
+from jqmaster.engine.options import Bounds, meant, unix
 from jqmaster.engine.packform import NIL
+from jqmaster.engine.replies import Beat, Document, Note
 from jqmaster.errors import Invalid
-from jqmaster.manifest.contract import Argument as Declared
-from jqmaster.manifest.contract import Operation
+from jqmaster.manifest.contract import BLOBS, Operation, Type
 from jqmaster.manifest.manifest import operations
-from jqmaster.manifest.types import BLOBS, Type
 
 Argument: TypeAlias = bytes | str | int
 Spec: TypeAlias = Mapping[str, Any]
+Holding: TypeAlias = tuple[str, str]  # job id, token
 
 
-class Calling:
-    """What the operations stand on."""
+class Operations(CallsByName):
+    """All operations of docs/operations.md, whatever carries the calls: a method for each."""
 
     actor: str | None = None
     """Who calls, for the trail of what operators changed. By way of a server that says whose key it is."""
@@ -47,7 +48,7 @@ class Calling:
         """
         contract = contract_of(operation)
         given = taken(contract, arguments, named)
-        if self.actor is not None and "actor" in _arguments(operation):
+        if self.actor is not None and "actor" in contract.named:
             given.setdefault("actor", self.actor)
         reply = await self.raw(operation, *packed(contract, given))
         return read(contract, given, reply)
@@ -61,6 +62,34 @@ class Calling:
                 yield document
             cursor = page.cursor
 
+    async def beat(
+        self, worker: str, jobs: Sequence[Holding] = (), *, notes: Mapping[Holding, Note] | None = None
+    ) -> Beat:
+        """Renew leases, with what some of the jobs have to say of themselves; and what was asked of the registered
+        ``worker``: ``quiet``, ``stop`` or ``""``."""
+        arguments: list[bytes] = []
+        held: list[tuple[Any, ...]] = []
+        for job in jobs:
+            note = (notes or {}).get(job)
+            said = given(progress=note.progress, message=note.message) if note else {}
+            if note and note.argument is not None:
+                said["argument"] = len(arguments)
+                arguments.append(note.argument)
+            held.append((*job, said) if note else job)
+        answers, request = await self.call("heartbeat", worker, held, control=True, arguments=arguments)
+        return Beat(answers, request)
+
+    async def grant(self, name: str, roles: Sequence[str], **bounds: Unpack[Bounds]) -> Document:
+        """Create a key of the HTTP API; its document, and in it the key itself as ``key``, which nobody can ask for
+        again.
+
+        ``roles``: some of ``viewer``, ``pusher``, ``worker``, ``operator``, ``admin``. Raises Invalid, and Full when
+        there are 1000.
+        """
+        new = secret.new()
+        document = await self.call("grant", id=new.id, digest=new.digest, name=name, roles=roles, **bounds)
+        return {**document, "key": new.text}
+
 
 def contract_of(operation: str) -> Operation:
     """What the head of its script says. Raises LookupError."""
@@ -72,7 +101,7 @@ def contract_of(operation: str) -> Operation:
 
 def taken(contract: Operation, arguments: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments by name, those that are absent left out. Raises TypeError."""
-    known = _arguments(contract.name)
+    known = contract.named
     if len(arguments) > len(known):
         raise TypeError(f"{contract.name} takes at most {len(known)} arguments, got {len(arguments)}")
     given = dict(zip(known, arguments, strict=False))
@@ -90,13 +119,6 @@ def taken(contract: Operation, arguments: Sequence[Any], named: Mapping[str, Any
     return {name: value for name, value in given.items() if value is not None or known[name].type == "any"}
 
 
-@functools.cache
-def _arguments(operation: str) -> dict[str, Declared]:
-    """By name; those that must be there come first."""
-    ordered = sorted(operations()[operation].arguments, key=lambda argument: argument.optional)
-    return {argument.name: argument for argument in ordered}
-
-
 # -- arguments ----------------------------------------------------------------------------------------------------
 
 
@@ -105,9 +127,12 @@ def packed(
 ) -> list[Argument]:
     """The script's own arguments, the spec packed by `pack` or another. Raises Invalid, naming what MessagePack cannot
     hold."""
-    known = _arguments(contract.name)
+    known = contract.named
     behind = contract.behind
-    spec = {name: _plain(known[name].type, value) for name, value in given.items() if name not in behind}
+    spec = {name: value for name, value in given.items() if name not in behind}
+    for name, value in spec.items():
+        if isinstance(value, datetime):
+            spec[name] = unix(value) if known[name].type == "moment" else round(unix(value) * 1000)
     if "timezone" in spec:
         spec = zones.with_rule(spec)
     arguments: list[Argument] = []
@@ -129,15 +154,6 @@ def packed(
                 value = NIL if known[position].default == "nil" else b""
             arguments.append(value)
     return arguments
-
-
-def _plain(type_: str, value: Any) -> Any:
-    """As a spec holds it."""
-    if isinstance(value, timedelta):
-        return seconds(value)
-    if isinstance(value, datetime):
-        return unix(value) if type_ == "moment" else round(unix(value) * 1000)
-    return value
 
 
 def flat(values: Iterable[Any], path: str) -> list[Argument]:
@@ -167,10 +183,12 @@ def pack(spec: Any, path: str = "") -> bytes:
     return packed
 
 
-def _within(value: Any) -> float:
-    """What stands within a map, such as `rate={"limit": 5, "period": timedelta(minutes=1)}`."""
+def _within(value: Any) -> Any:
+    """What a spec holds otherwise: durations are seconds there, sets are lists."""
     if isinstance(value, timedelta):
         return value.total_seconds()
+    if isinstance(value, Set):
+        return list(value)
     raise TypeError(f"there is no type for {type(value).__name__}")
 
 
@@ -210,7 +228,8 @@ def _decoded(type_: Type, operation: str, reply: Any) -> Any:
             return _reply_class(operation, tuple(name for name, _ in type_.members))(*values)
         case "members":
             return _decoded(type_.members[0][1], operation, reply)
-    return _PLAIN[type_.name](reply)
+    plain: Callable[[Any], Any] = _PLAIN.get(type_.name, replies.text)
+    return plain(reply)
 
 
 @functools.cache
@@ -224,7 +243,6 @@ def reply_name(operation: str) -> str:
 
 
 _PLAIN: Mapping[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(("text", "name", "queue", "worker", "job", "state", "actor", "cursor", "url"), replies.text),
     **dict.fromkeys(("integer", "ms", "moment_ms"), int),
     "flag": bool,
     "record": bytes,

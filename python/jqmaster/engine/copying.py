@@ -5,15 +5,11 @@ The file: one line that says what it is, then the records of ``export``, each be
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
-from redis.asyncio import Redis
-
-from jqmaster.bundle.build import Bundle, builtin
 from jqmaster.engine.engine import Engine
-from jqmaster.engine.scripts import Form, check_namespace, check_server, install
+from jqmaster.engine.scripts import check_server, install
 
 HEAD = b"JQ namespace 1\n"
 _LENGTH_BYTES = 4
@@ -21,36 +17,26 @@ _LENGTH_BYTES = 4
 _MOST_RECORDS, _MOST_BYTES = 1000, 1 << 20
 
 
-async def import_records(
-    client: Redis,
-    namespace: str,
-    records: Iterable[bytes],
-    scripts: Bundle | None = None,
-    *,
-    form: Form = "auto",
-) -> int:
-    """Write an export's records into ``namespace``, which must not be set up, and load the scripts there; how
-    many records they were. Repeating an import that broke off completes it.
+async def import_records(engine: Engine, records: Iterable[bytes]) -> int:
+    """Write an export's records into a namespace, which must not be set up, and load the scripts there; how many
+    records they were. Repeating an import that broke off completes it.
 
     Raises Invalid (no records, or not in order), Conflict, Version, Unavailable, UnsuitableServer and ValueError.
     """
-    check_namespace(namespace)
-    await check_server(client)
-    scripts = builtin() if scripts is None else scripts
-    engine = Engine(client, namespace, scripts=scripts, form=form)
+    await check_server(engine.redis)
     count = 0
-    for chunk in chunks(records, _MOST_BYTES, _MOST_RECORDS):
+    for chunk in _chunks(records):
         count += await engine.call("import", chunk)
-    await install(client, namespace, scripts, make_current=True, form=form)
+    await install(engine.redis, engine.namespace, engine.scripts)
     return count
 
 
-def chunks(records: Iterable[bytes], most_bytes: int, most: float = math.inf) -> Iterator[list[bytes]]:
+def _chunks(records: Iterable[bytes]) -> Iterator[list[bytes]]:
     """Records as they go into one call."""
     chunk: list[bytes] = []
     size = 0
     for record in records:
-        if chunk and (len(chunk) == most or size + len(record) > most_bytes):
+        if len(chunk) == _MOST_RECORDS or (chunk and size + len(record) > _MOST_BYTES):
             yield chunk
             chunk, size = [], 0
         chunk.append(record)

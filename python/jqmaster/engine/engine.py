@@ -20,19 +20,9 @@ from jqmaster.connection import plainly
 from jqmaster.connection.connect import connect
 from jqmaster.connection.endpoint import PASSES_S, endpoint_of, is_passing, refusal
 from jqmaster.connection.wake import backoff_s
-from jqmaster.engine import manifest
-from jqmaster.engine.calling import Argument, Spec, given, pack
-from jqmaster.engine.scripts import (
-    FORMS,
-    Form,
-    check_namespace,
-    install,
-    is_missing_function,
-    load_library,
-    refuses_functions,
-)
-from jqmaster.engine.work import Holding, Operations
-from jqmaster.errors import JQError, NoFunctions, Unavailable, Vanished, Version, from_redis
+from jqmaster.engine.calling import Argument, Holding, Operations, Spec, given, pack
+from jqmaster.engine.scripts import check_namespace, install, is_missing_function, load_library, refuses_functions
+from jqmaster.errors import JQError, Unavailable, Vanished, Version, from_redis
 
 __all__ = ["Argument", "Engine", "Holding", "Operations", "Spec", "connect", "given", "pack"]
 
@@ -43,18 +33,14 @@ Observe: TypeAlias = Callable[[str, str, float], object]  # script, error's code
 _HEALS = 4  # rounds: functions, scripts, namespace lost, and what another flush takes
 
 
-@functools.cache  # once in a process: several calls may find it so
-def _say_new(namespace: str) -> None:
-    log.info("namespace %s is not set up in this Redis: setting it up", namespace)
-
-
 class Engine(Operations):
     """Runs the operations of one namespace in Redis; ``engine.http`` has them by a server.
 
     Holds no connection of its own; whoever made ``redis`` closes it.
 
     An operation of the library is called by FCALL, all others by EVALSHA. Where functions cannot be called,
-    which the first call shows for all callers of a pool of connections, all are called by EVALSHA.
+    which the first call shows for all callers of a pool of connections, all are called by EVALSHA; so they are
+    when ``scripts`` have no library.
 
     Functions and scripts that Redis has lost (FUNCTION FLUSH, SCRIPT FLUSH, restart, failover) are loaded
     again, and a namespace that is not set up is set up, when a call meets it. One that was there when a call
@@ -68,15 +54,11 @@ class Engine(Operations):
         *,
         scripts: Bundle | None = None,
         timeout_s: float | None = None,
-        form: Form = "auto",
         recreate: bool = False,
         actor: str | None = None,
     ) -> None:
         """``redis``: of ``connect``. ``timeout_s``: how long a call may take, then it raises Unavailable; default: what
         the URL says.
-
-        ``form``: "scripts" uses EVALSHA alone; with "functions" calls raise NoFunctions where functions
-        cannot be called, and do not fall back.
 
         ``recreate``: a namespace that has vanished is set up again, empty, without its constraints, schedules
         and settings; else calls raise Vanished until it is back.
@@ -90,12 +72,7 @@ class Engine(Operations):
         self.scripts = builtin() if scripts is None else scripts
         self.observe: Observe | None = None
         self.engines: Sequence[Engine] = [self]  # of a cluster those of its partitions
-        if form not in FORMS:
-            raise ValueError(f"form: expected one of {', '.join(FORMS)}, got {form!r}")
-        self.form = form
-        self._library = None if form == "scripts" else self.scripts.library
-        if form == "functions" and self._library is None:
-            raise ValueError("form: these scripts have no library of functions")
+        self._library = self.scripts.library
         self._functions = (
             {name: f"{self._library.name}_{name}" for name in self._library.functions} if self._library else {}
         )
@@ -172,13 +149,10 @@ class Engine(Operations):
                 self._do_without_functions(script, problem)
             case "namespace":
                 self._allow_setup(was_known)
-                current = await self.redis.hexists(f"{self.namespace}:manifest", "version")
-                await install(self.redis, self.namespace, self.scripts, make_current=not current, form=self.form)
+                await install(self.redis, self.namespace, self.scripts)
             case "library" if self._library:
                 log.info("namespace %s: functions are missing in Redis, loading them", self.namespace)
-                if await load_library(self.redis, self._library, self.form):
-                    await manifest.note_library(self.redis, self.namespace, self.scripts, self._library)
-                else:
+                if not await load_library(self.redis, self._library):
                     self._do_without_functions(script, problem)
             case "scripts":
                 log.debug("Redis has not script %s of namespace %s: loading it", script, self.namespace)
@@ -187,7 +161,7 @@ class Engine(Operations):
     def _allow_setup(self, was_known: bool) -> None:
         """Raise Vanished when the namespace was there, and is not to be set up again."""
         if not was_known:
-            _say_new(self.namespace)
+            log.info("namespace %s is not set up in this Redis: setting it up", self.namespace)
         elif self._recreates:
             log.error("namespace %s has vanished from this Redis: setting it up again, empty", self.namespace)
         else:
@@ -202,8 +176,6 @@ class Engine(Operations):
 
     def _do_without_functions(self, script: str, problem: Exception) -> None:
         """A user may be granted some functions, and not others."""
-        if self.form == "functions":
-            raise NoFunctions(problem) from problem
         if isinstance(problem, redis.exceptions.NoPermissionError):
             self._functions.pop(script, None)
             return

@@ -1,4 +1,4 @@
-"""A namespace's manifest: which scripts and functions its versions have (docs/design.md).
+"""A namespace's manifest: which scripts and functions it has (docs/design.md).
 
 Sources are kept compressed, once for all namespaces of a Redis; Redis itself gets a script when it is first called.
 """
@@ -15,9 +15,8 @@ from typing import Any
 from redis.asyncio import Redis
 from redis.exceptions import NoPermissionError, NoScriptError, ResponseError
 
-from jqmaster.bundle.build import Bundle, Library, Script, version_of
+from jqmaster.bundle.build import Bundle, Library, version_of
 from jqmaster.engine.replies import text
-from jqmaster.manifest.manifest import written
 
 log = logging.getLogger(__name__)
 
@@ -28,39 +27,24 @@ NOTE = (Path(__file__).parent / "manifest.lua").read_text()
 _TRIES = 5
 
 
-async def note(
-    client: Redis,
-    namespace: str,
-    scripts: Bundle,
-    library: Library | None,
-    *,
-    make_current: bool,
-) -> None:
-    """Note these scripts, and the library that is loaded; forget all versions but these and those before.
-
-    Raises RedisError.
-    """
+async def note(client: Redis, namespace: str, scripts: Bundle, library: Library | None) -> None:
+    """Note these scripts, and the library that is loaded; forget what no namespace needs now. Raises RedisError."""
     key = SHARED
-    version = version_of(scripts)
-    arguments = [namespace, version, "1" if make_current else "0"]
-    arguments += [library.name, listed(library)] if library else ["", ""]
-    contracts = written(scripts)
-    arguments.append(digest := hashlib.sha1(contracts.encode()).hexdigest())
+    sources = {script.sha: script.source for script in scripts.values()}
+    arguments = [namespace, version_of(scripts), "", "", ""]
+    if library:
+        sources[library.name] = library.source
+        arguments[2:] = library.name, " ".join(sorted(library.functions)), await _libraries(client)
     for name in sorted(scripts):
-        arguments += [name, scripts[name].sha, scripts[name].flags]
+        arguments += [name, scripts[name].sha]
     for _ in range(_TRIES):
         try:
-            done, *names = await run(client, NOTE, f"{namespace}:manifest", key, *arguments)
-            names = [text(name) for name in names]
-            if done:
-                await _delete_libraries(client, names)
+            done, *names = map(text, await run(client, NOTE, f"{namespace}:manifest", key, *arguments))
+            if done == "1":
+                for name in names:
+                    await _delete_library(client, name)
                 return
-            keeping: dict[str, Script | Library] = {script.sha: script for script in scripts.values()}
-            if library:
-                keeping[library.name] = library
-            sources = {name: contracts if name == digest else keeping[name].source for name in names}
-            if names:
-                await client.hset(key, mapping={name: packed(source) for name, source in sources.items()})
+            await client.hset(key, mapping={name: packed(sources[name]) for name in names})
         except ResponseError as problem:
             # In a cluster, all of a namespace is in its slot.
             is_refused = isinstance(problem, NoPermissionError) or str(problem).startswith("CROSSSLOT")
@@ -91,26 +75,21 @@ def packed(source: str) -> bytes:
     return gzip.compress(source.encode(), mtime=0)
 
 
-def listed(library: Library) -> str:
-    """The field ``functions``: the library's operations."""
-    return " ".join(sorted(library.functions))
-
-
-async def _delete_libraries(client: Redis, names: list[str]) -> None:
+async def _libraries(client: Redis) -> str:
+    """Those of any version that Redis has."""
     try:
-        for name in names:
-            try:
-                await client.execute_command("FUNCTION", "DELETE", name)
-            except ResponseError as problem:
-                if "not found" not in str(problem):
-                    raise
+        listed = await client.execute_command("FUNCTION", "LIST", "LIBRARYNAME", "jq_*")
     except NoPermissionError:
-        log.info("old libraries stay: FUNCTION DELETE is not permitted")
+        log.info("old libraries stay: FUNCTION LIST is not permitted")
+        return ""
+    return " ".join(text(one[1]) for one in listed)
 
 
-async def note_library(client: Redis, namespace: str, scripts: Bundle, library: Library) -> None:
-    """Note a library that was brought by who missed it, so that it goes one day. Raises RedisError."""
-    manifest, version = f"{namespace}:manifest", version_of(scripts)
-    if await client.hexists(manifest, "version"):
-        fields: dict[Any, Any] = {f"{version}/library": library.name, f"{version}/functions": listed(library)}
-        await client.hset(manifest, mapping=fields)
+async def _delete_library(client: Redis, name: str) -> None:
+    try:
+        await client.execute_command("FUNCTION", "DELETE", name)
+    except NoPermissionError:
+        log.info("library %s stays: FUNCTION DELETE is not permitted", name)
+    except ResponseError as problem:
+        if "not found" not in str(problem):
+            raise

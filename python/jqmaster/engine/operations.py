@@ -1,4 +1,4 @@
-"""All operations as methods: ``await engine.kick(ids=[…], delay=5)`` is ``await engine.raw("kick", ids=[…], delay=5)``.
+"""All operations as methods: ``await engine.kick(ids=[…])`` is ``await engine.call("kick", ids=[…])``.
 
 What they are stands in `operations.pyi` for editors and type checkers, made of the heads of the scripts by `make
 generate`, and in docs/operations.md.
@@ -10,12 +10,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from jqmaster.engine.calling import Calling
 from jqmaster.manifest.manifest import operations
 
 
-class CallsByName(Calling):
-    """A method for each."""
+class CallsByName:
+    """A method for each, by ``call``."""
+
+    call: Callable[..., Any]
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("_") or name not in operations():

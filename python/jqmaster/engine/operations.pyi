@@ -3,8 +3,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple, overload
 
-from jqmaster.engine.calling import Calling, Spec
-from jqmaster.engine.replies import Document, Finished, Page, Picked, Result
+from jqmaster.engine.calling import Spec
+from jqmaster.engine.replies import Document, Enqueued, Finished, Page, Picked, Result
 
 class CancelReply(NamedTuple):
     cursor: str
@@ -34,7 +34,7 @@ class TickReply(NamedTuple):
     next_ms: int
     moved: int
 
-class CallsByName(Calling):
+class CallsByName:
     async def alerts(self, queue: str | None = ..., cursor: str | None = ...) -> Page:
         """What is wrong now, the worst first: queues that wait longer than usual, or that nobody serves, hung and
         dead workers, failures that are new or more than usual, limits whose paths lead nowhere."""
@@ -112,6 +112,8 @@ class CallsByName(Calling):
         self, ids: Sequence[str] | None = ..., cursor: str | None = ..., count: int | None = ...
     ) -> list[Any]:
         """Removes jobs with their records. Those that wait are cancelled before."""
+    async def enqueue(self, jobs: Sequence[Sequence[Any]], request: str | None = ...) -> list[Enqueued]:
+        """Enqueues jobs, all of them or none."""
     async def explain(self, id: str) -> Document:
         """Says why a job waits: what holds it, what is ahead of it, when it may start."""
     async def export(self, cursor: str | None = ..., count: int | None = ...) -> Page:

@@ -121,12 +121,12 @@ def document(packed: bytes) -> Document:
     A blob that is not one complete MessagePack value, which only a direct client could have brought in, takes
     the fields behind it with it.
     """
-    unpacker = packform.reader(packed, raw=True, strict_map_key=False)
+    unpacker = packform.reader(packed, unicode_errors="replace", strict_map_key=False)
     fields: Document = {}
     for _ in range(unpacker.read_map_header()):
-        name = text(unpacker.unpack())
+        name = unpacker.unpack()
         if name not in _BLOBS:
-            fields[name] = _decoded(unpacker.unpack())
+            fields[name] = unpacker.unpack()
             continue
         start = unpacker.tell()
         try:
@@ -139,17 +139,7 @@ def document(packed: bytes) -> Document:
 
 def plain_value(packed: bytes) -> Any:
     """Decode a document without blobs: a queue's (its ``error`` is a count), a worker's, the settings."""
-    return _decoded(msgpack.unpackb(packed, raw=True))
-
-
-def _decoded(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return text(value)
-    if isinstance(value, list):
-        return [_decoded(item) for item in value]
-    if isinstance(value, dict):
-        return {text(key): _decoded(item) for key, item in value.items()}
-    return value
+    return msgpack.unpackb(packed, unicode_errors="replace")
 
 
 def job(packed: bytes, argument: bytes) -> Job:

@@ -7,6 +7,7 @@ name, and the commands within them. Of these Redis cannot tell whether a script 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Iterable
 
@@ -35,7 +36,7 @@ _ALL = """script|load hget hmget hexists exists time ping ssubscribe sunsubscrib
     cluster|slots"""
 _BESIDE: dict[Role, str] = {
     "pusher": "pexpire", "worker": "bzpopmin pexpire",
-    "admin": "function|load function|delete hset info",
+    "admin": "function|load function|list function|delete hset info",
 }  # fmt: skip
 
 
@@ -44,7 +45,7 @@ def roles_of(script: Script) -> frozenset[Role]:
     write."""
     operation = operations()[script.name]
     kept = [name for name, roles in operation.restricted.items() if roles != (SERVER,)]
-    found = {role for role in ROLES if role == "admin" or operation.is_for(frozenset((role,)), kept)}
+    found = {role for role in ROLES if role == "admin" or not operation.lacking(frozenset((role,)), kept)}
     return frozenset(found if script.flags == "read" else found - {"viewer"})
 
 
@@ -81,6 +82,4 @@ def line(user: str, granted: Iterable[str], *, replace: bool = False) -> str:
 
 
 def _quoted(word: str) -> str:
-    if not re.search(r"[\"'\\\s]", word):
-        return word
-    return '"' + re.sub(r'["\\]', r"\\\g<0>", word) + '"'
+    return json.dumps(word, ensure_ascii=False) if re.search(r"[\"'\\\s]", word) else word

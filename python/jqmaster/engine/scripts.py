@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from typing import Any, Literal
+from typing import Any
 
 import redis.exceptions
 from redis.asyncio import Redis
@@ -13,17 +13,13 @@ from redis.exceptions import NoPermissionError, ResponseError
 from jqmaster.bundle.build import Bundle, Library, builtin, version_of
 from jqmaster.connection.endpoint import endpoint_of, patiently
 from jqmaster.engine import manifest
-from jqmaster.errors import NoFunctions, UnsuitableServer, from_redis
+from jqmaster.errors import UnsuitableServer, from_redis
 
 log = logging.getLogger(__name__)
 
 _NAMESPACE = re.compile(r"\{[!-z|~]{1,64}\}")  # printable ASCII without blank and braces
 _OLDEST = (7, 0)
 _NO_FUNCTIONS = re.compile(r"(unknown|unsupported) (sub)?command", re.IGNORECASE)
-
-Form = Literal["auto", "functions", "scripts"]
-"""How operations of the library are called: by FCALL or by EVALSHA; auto is FCALL where it can be."""
-FORMS: tuple[Form, ...] = ("auto", "functions", "scripts")
 
 
 def check_namespace(namespace: str) -> str:
@@ -65,44 +61,34 @@ async def check_server(client: Redis) -> None:
         )
 
 
-async def load(client: Redis, namespace: str, scripts: Bundle | None = None, *, form: Form = "auto") -> str:
+async def load(client: Redis, namespace: str, scripts: Bundle | None = None) -> str:
     """Note ``scripts`` (default: the package's) for the namespace, and set it up; give their version.
 
-    Their library is loaded as well: with ``auto`` where the server has functions, with ``scripts`` never. A script
-    is loaded when it is first called. The version before stays beside it. Safe to repeat. Raises ValueError for a name,
-    UnsuitableServer, Version (data of another schema: the manifest is left alone), Conflict (an import has begun),
-    Unavailable.
+    Their library is loaded as well, where the server has functions. A script is loaded when it is first called. Safe
+    to repeat. Raises ValueError for a name, UnsuitableServer, Version (data of another schema: the manifest is left
+    alone), Conflict (an import has begun), Unavailable.
     """
     endpoint_of(client).serve(check_namespace(namespace))
     chosen = builtin() if scripts is None else scripts
-    return await patiently(lambda: install(client, namespace, chosen, make_current=True, form=form))
+    return await patiently(lambda: install(client, namespace, chosen))
 
 
-async def install(
-    client: Redis,
-    namespace: str,
-    scripts: Bundle,
-    *,
-    make_current: bool,
-    form: Form = "auto",
-) -> str:
-    """As ``load``, once and for a namespace whose name was checked. Whoever sets a namespace up comes by here. With
-    ``make_current=False`` its current version stays what it is, and these scripts stand beside it."""
+async def install(client: Redis, namespace: str, scripts: Bundle) -> str:
+    """As ``load``, once and for a namespace whose name was checked. Whoever sets a namespace up comes by here."""
     await check_server(client)
     library = scripts.library
     try:
         await manifest.run(client, scripts["setup"].source, namespace, f"{namespace}:meta")
-        if library and (form == "scripts" or not await load_library(client, library, form)):
+        if library and not await load_library(client, library):
             library = None
-        await manifest.note(client, namespace, scripts, library, make_current=make_current)
+        await manifest.note(client, namespace, scripts, library)
     except redis.exceptions.RedisError as problem:
         raise from_redis(problem) from problem
     return version_of(scripts)
 
 
-async def load_library(client: Redis, library: Library, form: Form) -> bool:
-    """Whether the library is there, which is loaded if need be. Raises RedisError, and NoFunctions where it cannot be
-    loaded although ``form`` is "functions"."""
+async def load_library(client: Redis, library: Library) -> bool:
+    """Whether the library is there, which is loaded if need be. Raises RedisError."""
     try:
         await client.execute_command("FUNCTION", "LOAD", library.source)
     except ResponseError as problem:
@@ -110,8 +96,6 @@ async def load_library(client: Redis, library: Library, form: Form) -> bool:
             return True
         if not refuses_functions(problem):
             raise
-        if form == "functions":
-            raise NoFunctions(problem) from problem
         return False
     return True
 

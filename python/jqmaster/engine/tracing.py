@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from jqmaster.engine.replies import Job
@@ -58,34 +58,14 @@ def injected(spec: dict[str, Any]) -> dict[str, Any]:
     return spec if both is None else {**spec, "headers": both}
 
 
-class Attempt:
-    """The span of one attempt; nothing where there is none."""
-
-    def __init__(self, span: Any = None) -> None:
-        self._span = span
-
-    def ended(self, spec: Mapping[str, Any]) -> None:
-        """Note in the span how the attempt ended: as in `finish`, or `released`."""
-        if self._span is None:
-            return
-        self._span.set_attribute("jq.outcome", spec["type"])
-        if spec["type"] == "failure":
-            self._span.set_status(trace.StatusCode.ERROR, spec.get("message", ""))
-
-
-_NOTHING = contextlib.nullcontext(Attempt())
-
-
-def running(job: Job) -> contextlib.AbstractContextManager[Attempt]:
-    """Run an attempt within its span: part of the trace in which the job was enqueued, and linked to the span
-    that did it, however long ago."""
-    # Without an SDK nobody records spans; what a job's headers say is still passed on.
-    is_idle = trace is None or isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
-    return _NOTHING if trace is None or (is_idle and not job.headers) else _spanned(job)
-
-
 @contextlib.contextmanager
-def _spanned(job: Job) -> Iterator[Attempt]:
+def running(job: Job) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+    """Run an attempt within its span: part of the trace in which the job was enqueued, and linked to the span that did
+    it, however long ago. Gives what notes in it how the attempt ended, which is told as in `finish`, or `released`."""
+    # Without an SDK nobody records spans; what a job's headers say is still passed on.
+    if trace is None or (not job.headers and isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)):
+        yield lambda spec: None
+        return
     context = TraceContextTextMapPropagator().extract(dict(job.headers)) if job.headers else None
     cause = trace.get_current_span(context).get_span_context() if context is not None else None
     links = [trace.Link(cause)] if cause is not None and cause.is_valid else []
@@ -99,8 +79,12 @@ def _spanned(job: Job) -> Iterator[Attempt]:
         "jq.job.attempt": job.attempt,
         "jq.job.retry_count": job.retry_count,
     }
-    tracer = trace.get_tracer("jqmaster")
-    with tracer.start_as_current_span(
-        f"process {job.name}", context, trace.SpanKind.CONSUMER, attributes, links
-    ) as span:
-        yield Attempt(span)
+    tracer, kind = trace.get_tracer("jqmaster"), trace.SpanKind.CONSUMER
+    with tracer.start_as_current_span(f"process {job.name}", context, kind, attributes, links) as span:
+
+        def ended(spec: Mapping[str, Any]) -> None:
+            span.set_attribute("jq.outcome", spec["type"])
+            if spec["type"] == "failure":
+                span.set_status(trace.StatusCode.ERROR, spec.get("message", ""))
+
+        yield ended

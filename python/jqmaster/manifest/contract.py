@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from types import MappingProxyType
 from typing import Any, Literal
-
-from jqmaster.manifest.types import Type, type_of
 
 Role = Literal["viewer", "pusher", "worker", "operator", "admin"]
 ROLES: tuple[Role, ...] = ("viewer", "pusher", "worker", "operator", "admin")
@@ -20,6 +19,67 @@ SERVER = "server"
 """Stands where a role does: no key lets anybody; servers do it, and who reaches Redis as an admin."""
 ANYBODY = "anybody"
 """Likewise: no key is needed."""
+
+
+Kind = Literal["plain", "choice", "document", "list", "map", "page", "members"]
+
+BLOBS = frozenset(("Job", "FoundJob", "Schedule"))
+"""Documents that hold packed values, which stay as they are: ``argument``, ``result``, ``error``."""
+
+CONDITIONS: Mapping[str, tuple[str, str]] = MappingProxyType({
+    "queue": ("queue", ""),
+    "status": ("text", "A state, or several with commas between."),
+    "name": ("name", ""),
+    "tag": ("name", ""),
+    "group": ("name", "Of the last failure; finds only jobs that are `error`."),
+    "from_ms": ("moment_ms", "Enqueued then or later."),
+    "to_ms": ("moment_ms", "Enqueued before."),
+    "message": ("text", "Contained in the last failure's."),
+    "worker": ("name", "Who runs it, or ran it last."),
+    "slower_ms": ("ms", "It ran, or runs, for longer than so many ms."),
+    "argument": ("text", "Text that its argument contains."),
+    "match": ("Matcher", "A map of conditions, as of a constraint; JSON."),
+})  # fmt: skip
+"""The members of the document `Where`, which stand in a query each by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """What an argument may be, and what a reply holds.
+
+    ``text``, ``job`` and the like are plain, as are replies of a shape of their own, which engine/replies.py reads;
+    tools/vocabulary.py says what there is. ``leave|cancel`` is one of these words; ``list<job>``, ``map<seconds>`` and
+    ``page<Job>`` hold others (``of``), and so does ``set<job>``, a list without duplicates; ``{kicked: integer, more:
+    flag}`` has members, which a script replies as a list, and one alone without a list; a name with a capital is a
+    document of openapi/schemas.yaml. With a ``?`` it may be absent.
+    """
+
+    kind: Kind
+    name: str = ""
+    of: Type | None = None
+    words: tuple[str, ...] = ()
+    members: tuple[tuple[str, Type], ...] = ()
+    optional: bool = False
+    distinct: bool = False
+
+
+@cache
+def type_of(text: str) -> Type:
+    """Read a type. Raises ValueError for what is none."""
+    if text.endswith("?"):
+        found = type_of(text[:-1])
+        return replace(found, optional=True)
+    if match := re.fullmatch(r"(list|set|map|page)<(.+)>", text):
+        kind = "list" if match[1] == "set" else match[1]
+        return Type(kind, of=type_of(match[2]), distinct=match[1] == "set")  # type: ignore[arg-type]
+    if match := re.fullmatch(r"\{(.+)\}", text):
+        pairs = (one.partition(":") for one in re.split(r",\s*(?![^<{]*[>}])", match[1]))
+        return Type("members", members=tuple((name.strip(), type_of(of.strip())) for name, _, of in pairs))
+    if not re.fullmatch(r"\w+(\|\w+)*", text):
+        raise ValueError(f"there is no type {text}")
+    if "|" in text:
+        return Type("choice", words=tuple(text.split("|")))
+    return Type("document" if text[0].isupper() else "plain", text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +152,7 @@ class Route:
         return self.path.partition("{")[2].partition("}")[0]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Operation:
     """``positions``: what the script's arguments are in order, ``spec`` for a map of all that are not named there;
     ``[spec]`` is left out when it is empty, ``jobs...`` stands for as many as there are. ``restricted``: arguments that
@@ -127,14 +187,12 @@ class Operation:
             return [one for one in told if one.name != "body" and not one.header], whole
         return (told, []) if route.method in ("GET", "DELETE") else ([], told)
 
-    def argument(self, name: str) -> Argument:
-        """The one of this name. Raises KeyError."""
-        for one in self.arguments:
-            if one.name == name:
-                return one
-        raise KeyError(f"there is no @arg {name}")
+    @cached_property
+    def named(self) -> Mapping[str, Argument]:
+        """The arguments by name, those first that must be there."""
+        return {one.name: one for one in sorted(self.arguments, key=lambda argument: argument.optional)}
 
-    @property
+    @cached_property
     def behind(self) -> tuple[str, ...]:
         """The arguments that stand beside the spec."""
         return tuple(one.removesuffix("...") for one in self.positions if one not in ("spec", "[spec]"))
@@ -150,10 +208,6 @@ class Operation:
         rights = {*rights_of(roles), ANYBODY}
         asked = [self.roles, *(self.restricted[name] for name in given if name in self.restricted)]
         return next((needed for needed in asked if rights.isdisjoint(needed)), ())
-
-    def is_for(self, roles: frozenset[Role], given: Iterable[str] = ()) -> bool:
-        """Whether who has these roles may call it with these arguments."""
-        return not self.lacking(roles, given)
 
 
 @cache

@@ -37,14 +37,6 @@ class Field(Argument):
     """It stands in the job's document as it was given."""
     changed: bool = False
     """`change` takes it as well."""
-    flag: str | None = None
-    """On the command line, without `--`; default: as the name. "" for none."""
-
-    @property
-    def option(self) -> str:
-        """The flag, `--retry-base`; "" where there is none."""
-        flag = self.name.replace("_", "-") if self.flag is None else self.flag
-        return flag and f"--{flag}"
 
     @property
     def usual(self) -> str:
@@ -63,7 +55,7 @@ _LONGEST_LEASE = 4 * 10**6
 
 FIELDS = (
     Field(
-        name="name", type="name", optional=False, rare=False, told=True, flag="",
+        name="name", type="name", optional=False, rare=False, told=True,
         meaning="kind of job", protocol="Valid UTF-8, no control characters",
     ),
     Field(
@@ -101,7 +93,7 @@ FIELDS = (
     ),
     Field(
         name="timeout", type="seconds", least=0.001, most=_LONGEST_LEASE, default=30, rare=False, told=True,
-        changed=True, flag="lease",
+        changed=True,
         meaning="the lease, which heartbeats renew: how long until another worker takes over if this one dies. No "
         "bound on how long a job runs, which is `max_runtime`",
     ),
@@ -117,7 +109,7 @@ FIELDS = (
         python="For an hour if nobody reads it, for a minute after the first read",
     ),
     Field(
-        name="tags", type="set<name>", least=1, most=32, changed=True, flag="tag",
+        name="tags", type="set<name>", least=1, most=32, changed=True,
         meaning="to match and to find it by", protocol="See [limits](limits.md) and [finding](finding.md)",
     ),
     Field(
@@ -178,7 +170,7 @@ FIELDS = (
         protocol="See [events](finding.md#events)",
     ),
     Field(
-        name="headers", type="map<text>", most=16, told=True, passed=True, flag="",
+        name="headers", type="map<text>", most=16, told=True, passed=True,
         meaning="go with it to its worker: what is about the call and not its argument, such as `traceparent`",
         protocol="Names as a `name`; names and texts 1024 bytes in all, no control characters",
         python="`current_job.get().headers` there",

@@ -22,7 +22,6 @@ from jqmaster.cluster.opening import Opened
 from jqmaster.connection.url import without_password
 from jqmaster.connection.wake import end
 from jqmaster.engine.engine import Engine
-from jqmaster.engine.scripts import Form
 from jqmaster.errors import JQError
 from jqmaster.server import logs
 from jqmaster.server.dispatch import Dispatch
@@ -48,7 +47,6 @@ class ServeOptions:
 
     redis_url: str | None = None
     namespace: str = "{jq}"
-    form: Form = "auto"
     host: str = "127.0.0.1"
     port: int = 8400  # 0: any free one
     data_dir: Path = field(default_factory=lambda: Path("var"))
@@ -130,7 +128,7 @@ class Server:
             self._parts.push_async_callback(asyncio.to_thread, self.embedded.close)
             self.redis_url = await asyncio.to_thread(self.embedded.enter_context, own)
         try:
-            here = Opened(self.redis_url, options.namespace, form=options.form, recreate=options.recreate)
+            here = Opened(self.redis_url, options.namespace, recreate=options.recreate)
             self._parts.push_async_callback(here.close)
             await here.load()
             keyring = await self._keys(here.engine)

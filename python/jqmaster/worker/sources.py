@@ -22,7 +22,6 @@ from jqmaster.engine.calling import new_request
 from jqmaster.engine.engine import Operations
 from jqmaster.engine.options import Seconds
 from jqmaster.engine.replies import Beat, Job, Note
-from jqmaster.engine.scripts import Form
 from jqmaster.errors import Forbidden, Internal, JQError, NotFound, TooFast, Unauthorized, Unavailable, Vanished
 from jqmaster.worker.ending import Outcome
 
@@ -177,11 +176,10 @@ class RedisSource(EngineSource):
         namespace: str,
         queues: Sequence[str],
         *,
-        form: Form = "auto",
         recreate: bool = False,
         **more: Any,
     ) -> None:
-        self._opened = Opened(url, namespace, form=form, recreate=recreate)
+        self._opened = Opened(url, namespace, recreate=recreate)
         super().__init__(self._opened.engine, queues, **more)
         self._waiting = self._opened.waiting()
 

@@ -135,9 +135,9 @@ class Worker:
         if running.ends <= now():  # this process stood still, or the pick waited: a heartbeat, which is due, says
             await self.attempts.until(lambda: running.ends > now())
         running.open(running.job)
-        with tracing.running(running.job) as attempt:
+        with tracing.running(running.job) as note_end:
             ending = await self._ending_of(running, function)
-            attempt.ended(ending.spec)
+            note_end(ending.spec)
         self.attempts.end(ending, running if running.is_used else None)
 
     async def _ending_of(self, running: Running, function: Function) -> Outcome:

@@ -26,7 +26,7 @@ def test_arguments_that_do_not_fit_are_refused_at_once(jq: JQ) -> None:
         add.enqueue(b=1, c=2)  # type: ignore[call-arg]
     with pytest.raises(ValueError, match="add: an integer has more than 64 bits"):
         add.enqueue(1, 2**64)
-    with pytest.raises(TypeError, match=r"no such option: prio\b"):
+    with pytest.raises(TypeError, match=r"no such option of job add: prio\b"):
         add.options(prio=3)  # type: ignore[call-arg]
 
 

@@ -9,10 +9,10 @@ from typing import Literal
 
 import pytest
 
-from jqmaster.bundle.build import builtin
+from jqmaster.bundle.build import Bundle, builtin
+from jqmaster.engine.calling import Holding
 from jqmaster.engine.engine import connect
-from jqmaster.engine.scripts import Form, install
-from jqmaster.engine.work import Holding
+from jqmaster.engine.scripts import install
 from settable import SettableEngine
 from topologies import Node, nodes, until
 
@@ -41,9 +41,9 @@ class Side:
         self.engine = engine
 
     @classmethod
-    async def enter(cls, stack: AsyncExitStack, node: Node, form: Form) -> Side:
+    async def enter(cls, stack: AsyncExitStack, node: Node, scripts: Bundle) -> Side:
         redis = await stack.enter_async_context(connect(node.url))
-        return cls(node, SettableEngine(redis, NAMESPACE, scripts=builtin("settable"), form=form))
+        return cls(node, SettableEngine(redis, NAMESPACE, scripts=scripts))
 
     async def enqueue(self, count: int = JOBS) -> list[str]:
         """One at a time, each at a moment of its own."""
@@ -67,13 +67,13 @@ class Side:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("form", ["functions", "scripts"])
+@pytest.mark.parametrize("scripts", [builtin("settable"), Bundle(builtin("settable"))], ids=["functions", "scripts"])
 @pytest.mark.parametrize("clock", ["equal", "behind"])
-async def test_what_was_lost_is_not_given_out_again(pair: list[Node], form: Form, clock: Clock) -> None:
+async def test_what_was_lost_is_not_given_out_again(pair: list[Node], scripts: Bundle, clock: Clock) -> None:
     async with AsyncExitStack() as stack:
-        old, new = [await Side.enter(stack, node, form) for node in pair]
+        old, new = [await Side.enter(stack, node, scripts) for node in pair]
         await old.engine.set_clock(old.engine.now_ms)
-        await install(old.engine.redis, NAMESPACE, old.engine.scripts, make_current=True, form=form)
+        await install(old.engine.redis, NAMESPACE, scripts)
         for _ in range(ROUNDS):
             await one_failover(old, new, clock)
             old, new = new, old

@@ -197,7 +197,7 @@ class TestFiles:
         await write_file(source, file)
         file.seek(0)
         records = copying.read_file(file)
-        await copying.import_records(source.redis, target.namespace, records, target.scripts)
+        await copying.import_records(target, records)
         assert await contents(target) == await contents(source)
         assert await source.redis.hexists(f"{target.namespace}:manifest", "version")
 

@@ -14,10 +14,10 @@ from redis.asyncio import Redis
 
 from fetching import fetch
 from jqmaster import JQ
-from jqmaster.bundle.build import Bundle, Library, builtin, version_of
+from jqmaster.bundle.build import Bundle, Library, builtin
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import load
-from jqmaster.errors import Forbidden, NoFunctions
+from jqmaster.errors import Forbidden
 from jqmaster.server.server import ServeOptions, Server
 from servers import RedisServer
 from test_load import manifest_of
@@ -25,6 +25,7 @@ from test_load import manifest_of
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 NIL = b"\xc0"
 OPERATIONS = builtin().library.functions  # type: ignore[union-attr]
+FORMS = {"functions": builtin(), "scripts": Bundle(builtin())}
 
 
 def version(name: str) -> Bundle:
@@ -73,23 +74,17 @@ class TestWhatIsCalled:
             assert await calls(client) == {"evalsha": 1}
             assert engine.form_in_use == "functions"
 
-    async def test_form_scripts_loads_no_library_and_calls_no_function(self, fresh_server: RedisServer) -> None:
+    async def test_scripts_without_a_library_load_none_and_calls_no_function(self, fresh_server: RedisServer) -> None:
         async with connect(fresh_server.url) as client:
-            await load(client, "{jq}", form="scripts")
+            await load(client, "{jq}", FORMS["scripts"])
             manifest = await manifest_of(client, "{jq}")
-            assert not [field for field in manifest if "library" in field or "functions" in field]
-            engine = Engine(client, form="scripts", recreate=True)
+            assert not {"library", "functions"} & manifest.keys()
+            engine = Engine(client, scripts=FORMS["scripts"], recreate=True)
             await life(engine)
             assert engine.form_in_use == "scripts"
             await client.flushall()
             await life(engine)
             assert "fcall" not in await calls(client) and not await libraries(client)
-
-    def test_a_form_that_is_none(self, redis: Redis) -> None:
-        with pytest.raises(ValueError, match="expected one of auto, functions, scripts, got 'lua'"):
-            Engine(redis, form="lua")  # type: ignore[arg-type]
-        with pytest.raises(ValueError, match="have no library"):
-            Engine(redis, form="functions", scripts=Bundle(builtin()))
 
 
 class TestWhatIsLost:
@@ -106,28 +101,28 @@ class TestWhatIsLost:
 
 
 class TestVersions:
-    async def test_the_library_of_the_version_before_stays_and_older_ones_go(self, fresh_server: RedisServer) -> None:
+    async def test_a_library_goes_with_its_version_unless_another_namespace_needs_it(
+        self, fresh_server: RedisServer
+    ) -> None:
         async with connect(fresh_server.url) as client:
+            await load(client, "{other}", version("jq_a"))
             for letter in "abcc":  # again is harmless
                 await load(client, "{jq}", version(f"jq_{letter}"))
-            assert await libraries(client) == {"jq_b", "jq_c"}
+            assert await libraries(client) == {"jq_a", "jq_c"}
             manifest = await manifest_of(client, "{jq}")
             assert (manifest["library"], manifest["functions"]) == ("jq_c", " ".join(sorted(OPERATIONS)))
-            kept = {f"{version_of(version(name))}/library" for name in ("jq_b", "jq_c")}
-            assert {field for field in manifest if field.endswith("/library")} == kept
-            assert not await client.hexists(manifest["sources"], "jq_a")
             assert (await fetch(client, "{jq}")).library == version("jq_c").library
-            # One that was never loaded is brought by who has it, and goes with the next version.
-            await life(Engine(client, scripts=version("jq_x")))
-            assert await libraries(client) == {"jq_b", "jq_c", "jq_x"}
+            # Who misses one brings it, and it goes with the next version.
+            await life(Engine(client, scripts=version("jq_b")))
+            assert await libraries(client) == {"jq_a", "jq_b", "jq_c"}
             await load(client, "{jq}", version("jq_d"))
-            assert await libraries(client) == {"jq_c", "jq_d"}
+            assert await libraries(client) == {"jq_a", "jq_d"}
 
     async def test_a_version_without_functions_takes_them_out_of_the_manifest(
         self, redis: Redis, namespace: str
     ) -> None:
         await load(redis, namespace)
-        await load(redis, namespace, form="scripts")
+        await load(redis, namespace, FORMS["scripts"])
         assert not {"library", "functions"} & set(await manifest_of(redis, namespace))
 
 
@@ -148,14 +143,6 @@ class TestWithoutFunctions:
             assert Engine(client).form_in_use == "scripts"
             await client.flushall()
             await life(Engine(client))
-
-    async def test_form_functions_is_an_error(self, old_server: RedisServer) -> None:
-        async with connect(old_server.url) as client:
-            with pytest.raises(NoFunctions, match="form scripts"):
-                await load(client, "{other}", form="functions")
-            await load(client, "{other}")
-            with pytest.raises(NoFunctions, match="unknown command"):
-                await life(Engine(client, "{other}", form="functions"))
 
 
 class TestPermissions:
@@ -180,20 +167,23 @@ class TestPermissions:
             url = await self.user(admin, fresh_server, *self.documented("protocol.md"))
             await calls(admin)
             async with connect(url) as client:
-                engine = Engine(client, form=form)  # type: ignore[arg-type]
+                engine = Engine(client, scripts=FORMS[form])
                 await life(engine)
                 assert engine.form_in_use == form
                 await engine.config()
                 assert set(await calls(admin)) == ({"fcall", "evalsha"} if form == "functions" else {"evalsha"})
                 with pytest.raises(Forbidden, match="NOPERM"):
-                    await Engine(client, "{other}", form=form).enqueue([({"name": "a"}, NIL)])  # type: ignore[arg-type]
+                    await Engine(client, "{other}", scripts=FORMS[form]).enqueue([({"name": "a"}, NIL)])
 
     @pytest.mark.parametrize("form", ["functions", "scripts"])
-    async def test_the_documented_master(self, fresh_server: RedisServer, form: str) -> None:
+    async def test_the_documented_master(
+        self, fresh_server: RedisServer, form: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("JQ_FORM", form)
         async with connect(fresh_server.url) as admin:
             rules = [*self.documented("protocol.md"), *self.documented("operating.md")]
             url = await self.user(admin, fresh_server, *rules)
-            async with Server(ServeOptions(redis_url=url, port=0, form=form)) as server:  # type: ignore[arg-type]
+            async with Server(ServeOptions(redis_url=url, port=0)) as server:
                 assert (await health(server)) == {"status": "ok", "form": form}
             assert bool(await libraries(admin)) == (form == "functions")
 
@@ -202,11 +192,7 @@ class TestPermissions:
             await load(admin, "{jq}")
             url = await self.user(admin, fresh_server, "~*", "&*", "+@all", "-fcall")
             async with connect(url) as client:
-                engine = Engine(client)
-                await life(engine)
-            async with connect(url) as client:
-                with pytest.raises(NoFunctions, match="fcall"):
-                    await life(Engine(client, form="functions"))
+                await life(Engine(client))
 
     async def test_who_may_not_load_functions_calls_those_that_are_there(self, fresh_server: RedisServer) -> None:
         async with connect(fresh_server.url) as admin:

@@ -1,4 +1,4 @@
-"""Loading scripts: manifest, versions side by side, checks of the server, and the loader without Python."""
+"""Loading scripts: manifest, another version, checks of the server, and the loader without Python."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 from fetching import fetch
 from jqmaster.bundle.build import Bundle, builtin, make_script
 from jqmaster.engine.engine import Engine, connect
-from jqmaster.engine.scripts import check_server, install, load
+from jqmaster.engine.scripts import check_server, load
 from jqmaster.errors import UnsuitableServer
 from servers import RedisServer
 
@@ -34,14 +34,13 @@ def other_version(*gone: str) -> Bundle:
 
 
 class TestManifest:
-    async def test_it_names_every_script_with_sha_flags_and_where_its_source_is(
+    async def test_it_names_every_script_with_its_sha_and_where_its_source_is(
         self, redis: Redis, namespace: str
     ) -> None:
         version = await load(redis, namespace)
         manifest = await manifest_of(redis, namespace)
-        assert manifest["version"] == manifest["versions"] == version
-        lines = manifest[f"{version}/scripts"].splitlines()
-        assert lines == [f"{name} {script.sha} {script.flags}" for name, script in sorted(builtin().items())]
+        assert manifest["version"] == version
+        assert manifest.keys() == {"version", "sources", "library", "functions", *builtin()}
         for name, script in builtin().items():
             assert manifest[name] == script.sha
             assert gzip.decompress(await redis.hget(manifest["sources"], script.sha)).decode() == script.source
@@ -52,30 +51,18 @@ class TestManifest:
         assert await load(redis, namespace) == version
         assert (await manifest_of(redis, namespace), await redis.dump(f"{namespace}:meta")) == before
 
-    async def test_versions_stand_side_by_side(self, redis: Redis, namespace: str) -> None:
+    async def test_another_version_takes_its_place_and_who_has_the_one_before_goes_on(
+        self, redis: Redis, namespace: str
+    ) -> None:
         old = await load(redis, namespace)
         new = await load(redis, namespace, other_version("audit"))
         manifest = await manifest_of(redis, namespace)
         assert manifest["version"] == new != old
-        assert manifest["versions"] == f"{old} {new}"
         assert manifest["queue"] == other_version()["queue"].sha != builtin()["queue"].sha
-        assert "audit" not in manifest and "audit " in manifest[f"{old}/scripts"]
-        assert await fetch(redis, namespace, old) == builtin()
-        for scripts in (await fetch(redis, namespace, old), await fetch(redis, namespace)):
+        assert "audit" not in manifest
+        for scripts in (builtin(), await fetch(redis, namespace)):
             engine = Engine(redis, namespace, scripts=scripts)
             assert (await engine.queue("mail"))["name"] == "mail"
-
-    async def test_another_version_can_be_loaded_beside_the_current_one(self, redis: Redis, namespace: str) -> None:
-        current = await load(redis, namespace)
-        before = await manifest_of(redis, namespace)
-        beside = await install(redis, namespace, other_version(), make_current=False)
-        after = await manifest_of(redis, namespace)
-        assert after["version"] == current
-        assert after["versions"] == f"{beside} {current}"
-        assert {field: after[field] for field in before if field != "versions"} == {
-            field: said for field, said in before.items() if field != "versions"
-        }
-        assert "brand_new " in after[f"{beside}/scripts"] and "brand_new" not in after
 
 
 class FakeInfo:

@@ -10,10 +10,10 @@ import pytest
 from redis.asyncio import Redis
 
 from fetching import fetch
-from jqmaster.bundle.build import Bundle, builtin, make_script, version_of
+from jqmaster.bundle.build import Bundle, builtin, make_script
 from jqmaster.engine import manifest
 from jqmaster.engine.engine import Engine, connect
-from jqmaster.engine.scripts import Form, load
+from jqmaster.engine.scripts import load
 from servers import RedisServer
 from topologies import cluster
 
@@ -44,63 +44,62 @@ async def text(client: Redis, key: str, field: str) -> str:
     return (await client.hget(key, field) or b"").decode()
 
 
-@pytest.mark.parametrize("form", ["auto", "scripts"])
-async def test_what_is_loaded_is_small_and_shared(form: Form) -> None:
+@pytest.mark.parametrize(("scripts", "most"), [(builtin(), 2_100_000), (Bundle(builtin()), 1_300_000)])
+async def test_what_is_loaded_is_small_and_shared(scripts: Bundle, most: int) -> None:
     # Without the 25 KB of statistics that each Redis command takes when it is first called.
     with RedisServer("--latency-tracking", "no") as server:
         async with connect(server.url) as client:
             empty = await used(client)
-            await load(client, "{one}", form=form)
+            await load(client, "{one}", scripts)
             one = await used(client)
-            assert one - empty < (1_300_000 if form == "scripts" else 2_100_000)
+            assert one - empty < most
             for number in range(10):
-                await load(client, f"{{more-{number}}}", form=form)
+                await load(client, f"{{more-{number}}}", scripts)
             assert (await used(client) - one) / 10 < 60_000
 
 
-async def test_two_versions_stay(fresh_server: RedisServer) -> None:
-    versions = [version_of(changed(number)) for number in range(3)]
+async def kept(client: Redis, key: str = SHARED) -> set[str]:
+    """The shas whose sources are kept."""
+    return {field.decode() for field in await client.hkeys(key) if b":" not in field}
+
+
+def shas(*numbers: int) -> set[str]:
+    return {one.sha for number in numbers for one in changed(number).values()}
+
+
+async def test_sources_go_with_their_version(fresh_server: RedisServer) -> None:
     async with connect(fresh_server.url) as client:
-        for number in (0, 1, 2):
+        for number in (0, 1):
             await load(client, "{jq}", changed(number))
-        assert (await text(client, "{jq}:manifest", "versions")).split() == versions[1:]
-        needs = {field.decode() for field in await client.hkeys(SHARED) if field.startswith(b"needs:")}
-        assert needs == {f"needs:{version}" for version in versions[1:]}
-        shas = {one.sha.encode() for number in (1, 2) for one in changed(number).values()}
-        kept = shas | {await client.hget("{jq}:manifest", "operations")}
-        assert {field for field in await client.hkeys(SHARED) if b":" not in field} == kept
+        assert await kept(client) == shas(1)
         await client.script_flush()
-        for number in (0, 1, 2):  # an older one heals itself
+        for number in (0, 1):  # an older one heals itself
             assert await Engine(client, scripts=changed(number)).config()
 
 
-async def test_what_another_namespace_keeps_stays_until_that_is_gone(fresh_server: RedisServer) -> None:
+async def test_what_another_namespace_needs_stays_until_that_is_gone(fresh_server: RedisServer) -> None:
     async with connect(fresh_server.url) as client:
         await load(client, "{other}", changed(0))
-        for number in (1, 2, 3):
+        for number in (1, 2):
             await load(client, "{jq}", changed(number))
         assert await fetch(client, "{other}") == changed(0)
+        assert await kept(client) == shas(0, 2)
         await client.unlink("{other}:manifest", "{other}:meta")
-        await load(client, "{jq}", changed(4))
-        fields = await client.hkeys(SHARED)
-        assert f"needs:{version_of(changed(0))}".encode() not in fields and b"used:{other}" not in fields
-        assert (
-            len([field for field in fields if b":" not in field]) == 2 * len(builtin()) + 1
-        )  # and what their heads say
+        await load(client, "{jq}", changed(3))
+        assert await kept(client) == shas(3)
+        assert not await client.hexists(SHARED, "used:{other}")
 
 
 async def test_who_may_not_share_has_its_own(fresh_server: RedisServer) -> None:
     async with connect(fresh_server.url) as admin:
         await admin.execute_command("ACL", "SETUSER", "own", "on", ">pw", "~{jq}*", "+@all")
         async with connect(f"unix://own:pw@{fresh_server.socket}") as client:
-            for number in range(3):
+            for number in range(2):
                 await load(client, "{jq}", changed(number))
             assert await text(client, "{jq}:manifest", "sources") == "{jq}:scripts"
-            assert await fetch(client, "{jq}") == changed(2)
+            assert await fetch(client, "{jq}") == changed(1)
         assert not await admin.exists(SHARED)
-        assert (
-            len([field for field in await admin.hkeys("{jq}:scripts") if b":" not in field]) == 2 * len(builtin()) + 1
-        )  # and what their heads say
+        assert await kept(admin, "{jq}:scripts") == shas(1)
 
 
 async def test_in_a_cluster_a_namespace_has_its_own() -> None:

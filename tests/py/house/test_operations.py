@@ -57,7 +57,7 @@ def test_heads_name_the_errors_that_are_met() -> None:
 
 def test_roles_are_the_same_everywhere() -> None:
     of_ui = re.search(r"const ROLES = \[(.*)\];", (ROOT / "python/jqmaster/ui/static/admin.js").read_text())
-    granted = operations()["grant"].argument("roles").of.of
+    granted = operations()["grant"].named["roles"].of.of
     assert granted and granted.words == contract.ROLES
     assert of_ui and re.findall(r"'(\w+)'", of_ui[1]) == list(contract.ROLES)
     assert get_args(contract.Role) == contract.ROLES

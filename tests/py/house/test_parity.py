@@ -4,11 +4,13 @@ that is held against it here."""
 from datetime import timedelta
 from typing import Any
 
+import msgpack
 import pytest
 from fields import files
 from openapi import example
 
 from jqmaster import JQ
+from jqmaster.engine.calling import pack
 from jqmaster.engine.options import JobOptions
 from jqmaster.manifest.fields import FIELDS
 
@@ -31,4 +33,4 @@ def test_each_field_of_a_job_goes_with_its_call(name: str) -> None:
         jq.job(name="a", **{name: given})(lambda: None).job(),
         JQ(**{name: given}).new_job("a"),
     ):
-        assert made.spec()[name] == sent
+        assert msgpack.unpackb(pack(made.spec()))[name] == sent

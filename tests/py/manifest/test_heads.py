@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
+from operations import check
 
-from jqmaster.manifest import heads
-from jqmaster.manifest.contract import Argument, Operation
-from jqmaster.manifest.types import type_of
+from jqmaster.manifest import manifest
+from jqmaster.manifest.contract import Argument, Operation, type_of
 
 KICK = """\
 -- Takes running jobs away. They wait again.
@@ -32,7 +32,7 @@ KICK = """\
 
 
 def read(head: str) -> Operation:
-    return heads.read("kick", heads.comment_of((head + "local x = 1 -- @arg y\n").splitlines()))
+    return manifest.read("kick", manifest.comment_of((head + "local x = 1 -- @arg y\n").splitlines()))
 
 
 def test_a_head_is_read() -> None:
@@ -65,7 +65,22 @@ def test_a_head_is_read() -> None:
     [({"operator"}, (), True), ({"viewer"}, (), False), ({"admin"}, (), True), ({"admin"}, ("delay",), False)],
 )
 def test_a_role_may_call_it_with_what_is_not_kept_from_it(roles: set, given: tuple[str, ...], may: bool) -> None:
-    assert read(KICK).is_for(frozenset(roles), given) == may
+    assert (read(KICK).lacking(frozenset(roles), given) == ()) == may
+
+
+@pytest.mark.parametrize(
+    ("line", "instead", "problem"),
+    [
+        ("-- @flags  drain\n", "", "expected one @flags, got 0"),
+        ("@errors", "@error", "there is no @error"),
+        ("= 5", "=5", "= DEFAULT, with blanks between"),
+        ("POST /queue", "POST queue", "cannot be read"),
+    ],
+)
+def test_a_head_that_cannot_be_read_is_refused(line: str, instead: str, problem: str) -> None:
+    assert line in KICK
+    with pytest.raises(ValueError, match=f"kick: .*{re.escape(problem)}"):
+        read(KICK.replace(line, instead))
 
 
 @pytest.mark.parametrize(
@@ -74,27 +89,25 @@ def test_a_role_may_call_it_with_what_is_not_kept_from_it(roles: set, given: tup
         ("-- Takes running jobs away. They wait again.", "-- takes jobs", "begins with a sentence"),
         ("@arg    queue  queue?", "@arg    queue  queues?", "there is no type queues"),
         ("@arg    queue  queue?", "@arg    ids  queue?", "an @arg is there twice"),
-        ("-- @flags  drain\n", "", "expected one @flags, got 0"),
         ("@flags  drain", "@flags  drains", "expected read, drain or write"),
         ("-- @reply  states jobs\n", "", "there is no @reply"),
         ("-- @role   operator\n", "", "there is no @role"),
         ("@role   operator", "@role   boss", "there is no role boss"),
-        ("@errors", "@error", "there is no @error"),
         ("{queue}", "{name}", "there is no @arg name"),
-        ("= 5", "=5", "= DEFAULT, with blanks between"),
-        ("POST /queue", "POST queue", "cannot be read"),
     ],
 )
-def test_a_head_that_is_not_whole_is_refused(line: str, instead: str, problem: str) -> None:
+def test_a_head_that_says_what_it_may_not_is_refused_where_all_is_made_of_it(
+    line: str, instead: str, problem: str
+) -> None:
     assert line in KICK
-    with pytest.raises(heads.HeadError, match=f"kick: .*{re.escape(problem)}"):
-        read(KICK.replace(line, instead))
+    with pytest.raises(SystemExit, match=f"kick: .*{re.escape(problem)}"):
+        check([read(KICK.replace(line, instead))])
 
 
 def test_a_request_belongs_to_one_operation() -> None:
-    one, other = read(KICK), heads.read("other", heads.comment_of(KICK.replace("{queue}", "{ids}").splitlines()))
-    with pytest.raises(heads.HeadError, match=r"other: POST /queue/\{ids\}/kick is a request of kick, too"):
-        heads.check_paths([one, other])
+    one, other = read(KICK), manifest.read("other", manifest.comment_of(KICK.replace("{queue}", "{ids}").splitlines()))
+    with pytest.raises(SystemExit, match=r"other: POST /queue/\{ids\}/kick is a request of kick, too"):
+        check([one, other])
 
 
 def test_types_hold_others() -> None:

@@ -179,7 +179,7 @@ async def test_a_body_over_the_limit_is_refused(api: Api, chunks: int) -> None:
 async def lonely(fresh_server: RedisServer, namespace: str) -> Any:
     """An API whose Redis is its own, to be broken."""
     async with connect(f"unix://{fresh_server.socket}?socket_timeout=2") as client:
-        await install(client, namespace, builtin(), make_current=True)
+        await install(client, namespace, builtin())
         engine = Engine(client, namespace, recreate=True)
         waiting, ended = Waiting(engine), Ended(engine, client)
         master = Master(engine, waiting, ended, Keyring(engine))

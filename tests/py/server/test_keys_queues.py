@@ -96,7 +96,7 @@ async def test_a_call_may_name_its_own_queues_and_their_jobs_alone(
     for queue, job, within in (
         ("mail.de", mine, True), ("mail.d*", mine, True), ("other", other, False), ("m*", other, False),
     ):  # fmt: skip
-        answer = await api.post(f"/call/{name}", raw=call(one, one.argument(argument), naming(kind, queue, job)))
+        answer = await api.post(f"/call/{name}", raw=call(one, one.named[argument], naming(kind, queue, job)))
         if kind == "job" and not within:  # as if it was gone
             assert (answer.status, answer.error["message"]) == (404, f"no such job: {job}")
             continue
@@ -175,7 +175,7 @@ async def test_what_scripts_may_read_otherwise_is_refused(keyed: Keyed) -> None:
 async def test_what_is_kept_from_a_role_is_refused_in_calls(keyed: Keyed, role: Any) -> None:
     api = await keyed.grant(role)
     for name, one in operations().items():
-        for argument in one.restricted if one.is_for(frozenset((role,))) else ():
+        for argument in one.restricted if not one.lacking(frozenset((role,))) else ():
             answer = await api.post(f"/call/{name}", raw=msgpack.packb([msgpack.packb({argument: 1})]))
-            may = one.is_for(frozenset((role,)), (argument,))
+            may = not one.lacking(frozenset((role,)), (argument,))
             assert (answer.status == 403) == (not may), (name, argument, answer.value)

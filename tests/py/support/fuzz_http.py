@@ -95,7 +95,7 @@ class HttpFuzzer:
     def request(self, operation: Operation, route: Route) -> None:
         path = route.path
         if route.place:
-            named = self.part(operation.argument(route.place))
+            named = self.part(operation.named[route.place])
             path = path.replace("{" + route.place + "}", self.text(named) or "x")
         queried, body_arguments = operation.stand(route)
         stands = [(name, one, one.optional or outer) for name, one, outer in in_query(queried)]
@@ -215,6 +215,6 @@ def responses_of(operation: Operation, route: Route) -> set[str]:
     return set(document()["paths"][path][route.method.lower()]["responses"]) | of_any
 
 
-def fuzzed_master(server: RedisServer, form: str = "auto") -> MasterProcess:
+def fuzzed_master(server: RedisServer) -> MasterProcess:
     """A master to be asked, on a server of its own."""
-    return MasterProcess("--redis", server.url, "--namespace", NAMESPACE, "--form", form)
+    return MasterProcess("--redis", server.url, "--namespace", NAMESPACE)

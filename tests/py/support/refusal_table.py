@@ -268,7 +268,7 @@ def by_hand() -> Iterator[Case]:
         spec, known = base_of(name), set(BY_HAND) - {"forget"}
         for error in one.errors if "spec" in one.positions and name not in known else ():
             if error.code == "NOTFOUND" and error.path in spec:
-                is_job = one.argument(error.path).type == "job"
+                is_job = one.named[error.path].type == "job"
                 unknown = encode(spec | {error.path: UNKNOWN if is_job else "unknown"})
                 yield Case(name, wrapped(name, unknown), "NOTFOUND", error.path)
         if one.positions == ("id",):

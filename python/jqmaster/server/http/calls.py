@@ -20,10 +20,9 @@ from jqmaster.engine.packform import FALSE, NIL
 from jqmaster.engine.replies import pairs
 from jqmaster.engine.waiting import NOTHING
 from jqmaster.errors import JQError
-from jqmaster.manifest import contract, heads
-from jqmaster.manifest.contract import Argument, Operation
-from jqmaster.manifest.manifest import operations
-from jqmaster.manifest.types import CONDITIONS, Type
+from jqmaster.manifest import contract
+from jqmaster.manifest.contract import CONDITIONS, Argument, Operation, Type
+from jqmaster.manifest.manifest import operations, read
 from jqmaster.server.http import within
 from jqmaster.server.http_error import HttpError, invalid
 from jqmaster.server.jsonform import to_msgpack
@@ -212,7 +211,7 @@ class Translation(Route):
                 raise unknown_field(name, self._body)
             if name not in self._behind:
                 given[name] = unpacked(packed) if name in ("timezone", "tz") else _PLAIN.get(bytes(packed), packed)
-            elif kind := self.operation.argument(name).of.of:
+            elif kind := self.operation.named[name].of.of:
                 given[name] = parts(packed, name, kind.name, tracing.carried(request.headers))
             elif bytes(packed) != NIL:
                 given[name] = bytes(packed)
@@ -224,7 +223,7 @@ class Own(Translation):
 
     def __init__(self, handler: Callable[[Master, Request], Awaitable[Reply]]) -> None:
         head = f"{inspect.getdoc(handler)}\n@argv nothing\n@flags read"
-        operation = heads.read(handler.__name__, head)
+        operation = read(handler.__name__, head)
         super().__init__(operation, operation.routes[0])
         self._handler = handler
 

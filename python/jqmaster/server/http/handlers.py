@@ -218,7 +218,7 @@ def _session(master: Master, request: Request, who: Identity, *, has_session: bo
             route.path
             for operation in operations().values()
             for route in operation.routes
-            if route.method == "GET" and not (operation.is_for(who.roles) and within.may_ask(who, operation))
+            if route.method == "GET" and (operation.lacking(who.roles) or not within.may_ask(who, operation))
         ],
         "asks": master.keyring.is_required, "session": has_session, "master": master.about(),
     }  # fmt: skip
