@@ -9,9 +9,8 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
-from redis.asyncio import Redis
-
 from jqmaster.bundle.build import Bundle, builtin
+from jqmaster.connection.redis_client import RedisClient
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.scripts import Form, check_namespace, check_server, install
 
@@ -22,7 +21,7 @@ _MOST_RECORDS, _MOST_BYTES = 1000, 1 << 20
 
 
 async def import_records(
-    client: Redis,
+    client: RedisClient,
     namespace: str,
     records: Iterable[bytes],
     scripts: Bundle | None = None,

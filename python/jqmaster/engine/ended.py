@@ -8,8 +8,8 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 import msgpack
-import redis.asyncio as redis_asyncio
 
+from jqmaster.connection.redis_client import RedisClient
 from jqmaster.connection.subscriptions import listened
 from jqmaster.connection.together import Together
 from jqmaster.connection.wake import end
@@ -31,7 +31,7 @@ class Ended:
     asks again; when nothing was announced for a while as well, and at the end of their time.
     """
 
-    def __init__(self, engine: Engine, redis: redis_asyncio.Redis) -> None:
+    def __init__(self, engine: Engine, redis: RedisClient) -> None:
         self.is_subscribed = False  # whether an end would be heard of now
         self._engine = engine
         self._redis = redis

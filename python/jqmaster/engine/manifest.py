@@ -12,10 +12,10 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from redis.asyncio import Redis
-from redis.exceptions import NoPermissionError, NoScriptError, ResponseError
+from redis.exceptions import ResponseError
 
 from jqmaster.bundle.build import Bundle, Library, Script, version_of
+from jqmaster.connection.redis_client import RedisClient, refusal
 from jqmaster.engine.replies import text
 from jqmaster.manifest.manifest import written
 
@@ -29,7 +29,7 @@ _TRIES = 5
 
 
 async def note(
-    client: Redis,
+    client: RedisClient,
     namespace: str,
     scripts: Bundle,
     library: Library | None,
@@ -63,15 +63,14 @@ async def note(
                 await client.hset(key, mapping={name: packed(source) for name, source in sources.items()})
         except ResponseError as problem:
             # In a cluster, all of a namespace is in its slot.
-            is_refused = isinstance(problem, NoPermissionError) or str(problem).startswith("CROSSSLOT")
-            if key != SHARED or not is_refused:
+            if key != SHARED or refusal(problem) not in ("NOPERM", "CROSSSLOT"):
                 raise
             log.info("namespace %s has its sources alone: %s", namespace, problem)
             key = f"{namespace}:scripts"
     raise ResponseError(f"{key}: sources are deleted while they are written")
 
 
-async def run(client: Redis, source: str, *arguments: Any) -> Any:
+async def run(client: RedisClient, source: str, *arguments: Any) -> Any:
     """Run a script with its two keys and its arguments, loaded if need be. Raises RedisError.
 
     By its sha: EVAL would have to be granted, and with it any script. SCRIPT FLUSH may come between.
@@ -80,7 +79,9 @@ async def run(client: Redis, source: str, *arguments: Any) -> Any:
     for _ in range(_TRIES):
         try:
             return await client.execute_command(*called)
-        except NoScriptError:
+        except ResponseError as problem:
+            if refusal(problem) != "NOSCRIPT":
+                raise
             await client.script_load(source)
     return await client.execute_command(*called)
 
@@ -96,19 +97,18 @@ def listed(library: Library) -> str:
     return " ".join(sorted(library.functions))
 
 
-async def _delete_libraries(client: Redis, names: list[str]) -> None:
-    try:
-        for name in names:
-            try:
-                await client.execute_command("FUNCTION", "DELETE", name)
-            except ResponseError as problem:
-                if "not found" not in str(problem):
-                    raise
-    except NoPermissionError:
-        log.info("old libraries stay: FUNCTION DELETE is not permitted")
+async def _delete_libraries(client: RedisClient, names: list[str]) -> None:
+    for name in names:
+        try:
+            await client.call("FUNCTION", "DELETE", name)
+        except ResponseError as problem:
+            if refusal(problem) == "NOPERM":
+                log.info("old libraries stay: FUNCTION DELETE is not permitted")
+            elif "not found" not in str(problem):
+                raise
 
 
-async def note_library(client: Redis, namespace: str, scripts: Bundle, library: Library) -> None:
+async def note_library(client: RedisClient, namespace: str, scripts: Bundle, library: Library) -> None:
     """Note a library that was brought by who missed it, so that it goes one day. Raises RedisError."""
     manifest, version = f"{namespace}:manifest", version_of(scripts)
     if await client.hexists(manifest, "version"):

@@ -84,10 +84,6 @@ class TestErrors:
         [document] = (await engine.queues(["a"])).documents
         assert document["queued"] == 1
 
-    def test_another_client_is_refused(self, redis_url: str) -> None:
-        with pytest.raises(ValueError, match="that `connect` made"):
-            Engine(Redis.from_url(redis_url))
-
 
 class TestHealing:
     async def test_setting_up_again_does_not_displace_the_current_version(self, redis: Redis, engine: Engine) -> None:
