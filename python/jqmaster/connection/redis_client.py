@@ -136,10 +136,6 @@ class RedisClient(redis.asyncio.Redis):
                 self._place = await self.finder.find()
             return self._place
 
-    def silent(self, connection: RedisConnection) -> None:
-        """A reply did not come in time. Others that are as old may be dead, too."""
-        self._leave(connection, "no answer", None)
-
     def unreachable(self, connection: RedisConnection, problem: Exception) -> None:
         """It could not connect."""
         if connection.generation == self.generation:
@@ -151,11 +147,12 @@ class RedisClient(redis.asyncio.Redis):
         code = refusal(problem)
         if code == "MOVED":
             host, _, port = str(problem).rpartition(" ")[2].rpartition(":")
-            self._leave(connection, problem, (host or str(self._place and self._place[0]), int(port)))
+            self.leave(connection, problem, (host or str(self._place and self._place[0]), int(port)))
         elif code in _WRONG_PLACE and time.monotonic() >= self._left + LEAVE_AGAIN_S:
-            self._leave(connection, problem, None)
+            self.leave(connection, problem)
 
-    def _leave(self, connection: RedisConnection, problem: object, place: Address | None) -> None:
+    def leave(self, connection: RedisConnection, problem: object, place: Address | None = None) -> None:
+        """The server of this connection is none any more, or does not answer: others as old may be dead, too."""
         if connection.generation != self.generation:
             return  # it is of a server that has been left already
         log.info("leaving %s: %s", self, problem)

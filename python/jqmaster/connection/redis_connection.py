@@ -80,14 +80,12 @@ class RedisConnection:
                 if self._stream is None:
                     raise ConnectionError("the server was left")
                 piece = await self._stream.receive(self.client.reply_s + block_s if within_s is None else within_s)
-                if piece is None and within_s is not None:
-                    return None
-                if piece is None:
-                    raise TimeoutError
                 if not piece:
                     raise ConnectionError("closed by the server")
                 self._reader.feed(piece)
         except BaseException as problem:
+            if within_s is not None and isinstance(problem, TimeoutError):
+                return None
             self._failed(problem)
             raise
         if isinstance(reply, ResponseError):
@@ -100,7 +98,7 @@ class RedisConnection:
         self.cut()
         if isinstance(problem, TimeoutError):
             if time.monotonic() > self._sent + _SILENT_S:
-                self.client.silent(self)
+                self.client.leave(self, "no answer")
             plainly.left_s()
             raise RedisConnectionError("no answer in time") from problem
         if isinstance(problem, OSError):

@@ -26,7 +26,7 @@ async def listened(
 
     None says to look for yourself: from now on everything is heard, what came before may have been missed. It is the
     first of all, and comes again when nothing was said for `quiet_s`, in which time a dead connection is found out.
-    While nothing can be heard, empty messages come instead. Who does not take them in time is cut off by Redis.
+    While nothing can be heard, empty messages come instead.
     """
     failures, line = 0, RedisConnection(redis)
     if not plainly.is_plain():  # else its own thread sees that the server was left, when it asks the next time

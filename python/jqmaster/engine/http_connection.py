@@ -153,9 +153,8 @@ class HttpConnection:
         return taken
 
     async def _more(self) -> None:
-        piece = await self.stream.receive(self._silent_s)
-        if not piece:
-            raise OSError("the connection was closed" if piece == b"" else f"silent for {self._silent_s:g} s")
+        if not (piece := await self.stream.receive(self._silent_s)):
+            raise OSError("the connection was closed")
         self._received += piece
 
 

@@ -42,9 +42,7 @@ async def check_server(client: RedisClient) -> None:
     Raises Unavailable when Redis cannot be asked.
     """
     try:
-        info: dict[str, Any] = {}
-        for section in ("server", "memory"):
-            info |= await client.info(section)
+        info: dict[str, Any] = await client.info()
     except redis.exceptions.RedisError as problem:
         if refusal(problem) != "NOPERM":
             raise from_redis(problem) from problem
