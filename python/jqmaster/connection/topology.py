@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import RedisError
 
 from jqmaster.connection import plainly
 from jqmaster.connection.redis_client import Login, RedisClient
 from jqmaster.connection.url import Address
+from jqmaster.connection.wake import end
 
 ANSWER_S = 2.0
 
@@ -33,8 +36,8 @@ class Named:
 
 
 class Sentinels:
-    """`service` as those at `hosts` know it; the word of the latest failover counts. All are asked at once: dead ones
-    cost `ANSWER_S` together."""
+    """`service` as most of those at `hosts` know it, who are asked at once; the word of the latest failover counts.
+    Only when half of them are dead this takes `ANSWER_S`."""
 
     tries = 1
 
@@ -49,8 +52,15 @@ class Sentinels:
         if plainly.is_plain():
             with ThreadPoolExecutor(1) as threads:  # this one may have a loop
                 return threads.submit(asyncio.run, self.find()).result()
-        answers = await asyncio.gather(*map(self._ask, self._hosts), return_exceptions=True)
-        known = [dict(zip(facts[::2], facts[1::2], strict=False)) for facts in answers if isinstance(facts, list)]
+        known: list[Any] = []
+        asking = [asyncio.ensure_future(self._ask(host)) for host in self._hosts]
+        for answer in asyncio.as_completed(asking):
+            with contextlib.suppress(RedisError, OSError):
+                facts = await answer
+                known.append(dict(zip(facts[::2], facts[1::2], strict=False)))
+            if len(known) > len(asking) / 2:
+                break
+        await end(asking)
         if not known:
             raise RedisConnectionError(f"no Sentinel of {_listed(self._hosts)} knows {self._service}")
         latest = max(known, key=lambda facts: int(facts[b"config-epoch"]))

@@ -73,6 +73,28 @@ async def test_a_frozen_redis_is_waited_for_as_long_as_the_url_says(fresh_server
         await enqueue(engine)
 
 
+async def test_a_sentinel_that_is_silent_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jqmaster.connection.topology.ANSWER_S", 600)
+    over = asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1000)
+        writer.write(b"*6\r\n+ip\r\n+10.0.0.1\r\n+port\r\n:7\r\n+config-epoch\r\n:3\r\n")
+        await over.wait()
+        writer.close()
+
+    async def hang(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await over.wait()
+        writer.close()
+
+    servers = [await asyncio.start_server(serve, "127.0.0.1", 0) for serve in (hang, answer, answer)]
+    hosts = ",".join("{}:{}".format(*server.sockets[0].getsockname()) for server in servers)
+    assert await connect(f"redis+sentinel://{hosts}/jobs").finder.find() == ("10.0.0.1", 7)
+    over.set()
+    for server in servers:
+        server.close()
+
+
 # -- TLS ------------------------------------------------------------------------------------------
 
 
