@@ -180,7 +180,6 @@ class Server:
         master = self.master
         master.draining.set()
         master.waiting.drain()
-        master.ended.drain()
         most_s = self._left_s(0.1, 0.6)
         await asyncio.gather(*(part.stop(most_s) for part in (*self.dispatches, self.webhooks)))
 
