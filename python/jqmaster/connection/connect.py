@@ -30,7 +30,7 @@ def connect(url: str) -> RedisClient:
     target = parse(url)
     options: dict[str, Any] = {**parse_url(target.url)}
     is_tls = options.get("connection_class") is SSLConnection
-    known = (*_OPTIONS, *(_TLS if is_tls else ()), *(_SENTINEL if target.kind == "sentinel" else ()))
+    known = (*_OPTIONS, *(_TLS if is_tls else ()), *(_SENTINEL if target.service else ()))
     for name in options.keys() - _PLACE - {*known}:
         raise ValueError(f"the Redis URL has an unknown option: {name}; there are: {', '.join(known)}")
     most, reply_s, connect_s = (options.get(name, default) for name, default in _NUMBERS.items())
@@ -40,12 +40,10 @@ def connect(url: str) -> RedisClient:
     context = _tls(options) if is_tls else None
     naming = (("CLIENT", "SETNAME", options["client_name"]),) if options.get("client_name") else ()
     login = Login((*_auth(options.get("username"), options.get("password")), *naming), context)
-    finder: Finder = Named(options.get("path") or (options.get("host", "localhost"), options.get("port", 6379)))
-    if target.kind == "cluster":
-        finder = Named(*target.hosts)
-    elif target.kind == "sentinel":
+    finder: Finder = Named(*target.places)
+    if target.service:
         theirs = Login((*_auth(*map(options.get, _SENTINEL)), *naming), context)
-        finder = Sentinels(target.hosts, target.service, theirs)
+        finder = Sentinels(target.places, target.service, theirs)
     return RedisClient(finder, login, connect_s=connect_s, reply_s=reply_s, most=most)
 
 

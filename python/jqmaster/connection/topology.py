@@ -41,7 +41,7 @@ class Sentinels:
 
     tries = 1
 
-    def __init__(self, hosts: Sequence[Address], service: str, login: Login) -> None:
+    def __init__(self, hosts: Sequence[Address | str], service: str, login: Login) -> None:
         self._hosts, self._service, self._login = hosts, service, login
 
     def __str__(self) -> str:
@@ -66,7 +66,7 @@ class Sentinels:
         latest = max(known, key=lambda facts: int(facts[b"config-epoch"]))
         return latest[b"ip"].decode(), int(latest[b"port"])
 
-    async def _ask(self, host: Address) -> Any:
+    async def _ask(self, host: Address | str) -> Any:
         async with plainly.within(ANSWER_S), RedisClient(Named(host), self._login) as sentinel:
             return await sentinel.call("SENTINEL", "MASTER", self._service)
 

@@ -12,25 +12,25 @@ from jqmaster.engine.engine import connect
 @pytest.mark.parametrize(
     ("url", "target"),
     [
-        ("redis://host:1/0", RedisUrl("server", "redis://host:1/0")),
-        ("unix:///a/b,c.sock", RedisUrl("server", "unix:///a/b,c.sock")),
+        ("redis://host:1/0", RedisUrl("redis://host:1", (("host", 1),))),
+        ("unix:///a/b,c.sock", RedisUrl("unix:///a/b,c.sock", ("/a/b,c.sock",))),
         (
             "redis+cluster://a:1,b,[::1]:3?max_connections=10",
             RedisUrl(
-                "cluster", "redis://a:1?max_connections=10", (("a", 1), ("b", 6379), ("::1", 3))
+                "redis://a:1?max_connections=10", (("a", 1), ("b", 6379), ("::1", 3))
             ),
         ),
         (
             "rediss+cluster://user:p%40ss@a:1,b:2/0",
-            RedisUrl("cluster", "rediss://user:p%40ss@a:1", (("a", 1), ("b", 2))),
+            RedisUrl("rediss://user:p%40ss@a:1", (("a", 1), ("b", 2))),
         ),
         (
             "redis+sentinel://:secret@a,b:2/jobs",
-            RedisUrl("sentinel", "redis://:secret@a", (("a", 26379), ("b", 2)), "jobs"),
+            RedisUrl("redis://:secret@a", (("a", 26379), ("b", 2)), "jobs"),
         ),
         (
             "rediss+sentinel://a/jobs/0?ssl_check_hostname=no&sentinel_password=other",
-            RedisUrl("sentinel", "rediss://a?ssl_check_hostname=no&sentinel_password=other", (("a", 26379),), "jobs"),
+            RedisUrl("rediss://a?ssl_check_hostname=no&sentinel_password=other", (("a", 26379),), "jobs"),
         ),
     ],
 )  # fmt: skip
