@@ -24,8 +24,8 @@ Address = tuple[str, int]
 
 
 class RedisUrl(NamedTuple):
-    """What a URL names: one server, nodes of a cluster, or Sentinels that know `service`. `url` is its form for redis-py,
-    with the first host alone."""
+    """One server, nodes of a cluster, or Sentinels that know `service`. `url`: the form for redis-py, with the first
+    host alone."""
 
     url: str
     places: tuple[Address | str, ...]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from jqmaster.connection.url import without_password
 from jqmaster.engine import replies
 from jqmaster.engine.calling import Argument, contract_of, given, packed
 from jqmaster.engine.engine import Operations
-from jqmaster.engine.http_connection import Answer, HttpConnections, NotSent
+from jqmaster.engine.http_connection import Answer, HttpConnection, NotSent
 from jqmaster.engine.packform import MSGPACK
 from jqmaster.engine.replies import Picked
 from jqmaster.engine.secret import shown
@@ -24,6 +25,7 @@ POLL_MARGIN_S = 5.0
 CONNECT_S = 5.0
 SILENT_S = 10.0  # a server that says nothing for longer hangs: it would say by then that Redis does
 SLOWEST = 1 << 20  # bytes a second that come through to it
+MOST_IDLE = 32  # connections to one server
 _HEADERS = {"content-type": MSGPACK, "accept": MSGPACK}
 
 
@@ -38,7 +40,9 @@ class HttpEngine(Operations):
         """`timeout_s`: how long a call may take, with all that is tried."""
         self._timeout_s = timeout_s
         self._urls = [url.rstrip("/") for url in urls]
-        self._connections = HttpConnections({**_HEADERS, **shown(key)})
+        self._headers = {**_HEADERS, **shown(key)}
+        self._idle: defaultdict[str, list[HttpConnection]] = defaultdict(list)
+        self._is_closed = False
 
     async def raw(self, operation: str, *arguments: Argument) -> Any:
         return await self._raw(operation, arguments)
@@ -70,9 +74,7 @@ class HttpEngine(Operations):
                 url = self._urls[0]
                 connect_s = min(CONNECT_S, (until - time.monotonic()) / left)
                 try:
-                    answer = await self._connections.request(
-                        method, url, path, body, connect_s=connect_s, silent_s=silent_s
-                    )
+                    answer = await self._ask(url, connect_s, method, path, body, silent_s)
                 except OSError as error:
                     problem = error
                     tried[without_password(url)] = str(error) or type(error).__name__
@@ -87,7 +89,26 @@ class HttpEngine(Operations):
 
     async def close(self) -> None:
         """Close the connections, those in use when they are answered."""
-        self._connections.close()
+        self._is_closed = True
+        for idle in self._idle.values():
+            for connection in idle:
+                connection.close()
+
+    async def _ask(self, url: str, connect_s: float, *request: Any) -> Answer:
+        """By a connection that was used before, if there is one: of several the one that was used last."""
+        idle = self._idle[url]
+        try:
+            connection = idle.pop()
+        except IndexError:
+            connection = HttpConnection(url, self._headers)
+        try:
+            await connection.ready(connect_s)
+            return await connection.ask(*request)
+        finally:
+            if self._is_closed or len(idle) >= MOST_IDLE:
+                connection.close()
+            elif connection.is_kept:
+                idle.append(connection)
 
     def _checked(self, url: str, answer: Answer) -> Answer:
         """Raises Unavailable for what no server of ours says, such as the page of a proxy."""

@@ -18,8 +18,7 @@ from bare import worker_of
 from jqmaster import JQ
 from jqmaster.connection import plainly
 from jqmaster.engine.engine import Engine
-from jqmaster.engine.http import HttpEngine
-from jqmaster.engine.http_connection import MOST_IDLE
+from jqmaster.engine.http import MOST_IDLE, HttpEngine
 from jqmaster.errors import Unavailable
 from jqmaster.server.server import Server
 from jqmaster.worker.sources import HttpSource
