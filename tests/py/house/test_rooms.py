@@ -25,7 +25,7 @@ FLOORS: dict[str, dict[str, int]] = {
     "the engine's hand": {
         "cluster": 900,
         "engine": 2540,
-        "connection": 1280,
+        "connection": 1100,
         "bundle": 530,
         "manifest": 740,
         "errors": 170,
