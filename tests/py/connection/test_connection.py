@@ -25,9 +25,10 @@ def two_nodes() -> Iterator[Cluster]:
 
 
 async def test_a_node_of_a_cluster_leads_to_the_others(two_nodes: Cluster) -> None:
-    [nobody] = free_ports(1)
+    nobody = f"127.0.0.1:{free_ports(1)[0]}"
     for server in two_nodes.servers:
-        for url in (f"redis://127.0.0.1:{server.port}", f"redis+cluster://127.0.0.1:{nobody},127.0.0.1:{server.port}"):
+        node = f"127.0.0.1:{server.port}"
+        for url in (f"redis://{node}", f"redis+cluster://{nobody},{node},{nobody}"):
             async with connect(url) as redis:
                 await enqueue(Engine(redis, NAMESPACE))
 
