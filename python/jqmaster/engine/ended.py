@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+from collections.abc import Coroutine
+from typing import Any, TypeVar
 
 import msgpack
 
@@ -16,7 +18,10 @@ from jqmaster.engine import packform
 from jqmaster.engine.engine import Engine
 from jqmaster.errors import Unavailable
 
+T = TypeVar("T")
+
 ENDED = frozenset({"done", "error", "cancelled", "skipped"})
+LOOK_S = 5.0  # how long one may take
 STOP_TIMEOUT_S = 2.0
 
 
@@ -40,7 +45,7 @@ class Ended:
         Unavailable when the first look fails, or the last."""
         deadline = asyncio.get_running_loop().time() + timeout_s
         if timeout_s <= 0:
-            return await glance(self._engine, job_id)
+            return await _soon(glance(self._engine, job_id))
         told: asyncio.Queue[str] = asyncio.Queue()  # the state at its end; "" when that may have been missed
         self._waiters.setdefault(job_id, set()).add(told)
         if self._listener is None or self._listener.done():
@@ -67,7 +72,7 @@ class Ended:
         await end([self._listener], STOP_TIMEOUT_S)
 
     async def _look(self, job_id: bytes) -> str | None:
-        [state] = await self._asked.get(job_id)
+        [state] = await _soon(self._asked.get(job_id))
         return None if state is None else bytes(state).decode()
 
     async def _listen(self) -> None:
@@ -83,3 +88,11 @@ async def glance(engine: Engine, job_id: bytes) -> str | None:
     """The state of a job, None for an unknown one. Nobody is told of its end, so nothing is written."""
     [document] = await engine.raw("get", job_id)
     return None if document is None else str(msgpack.unpackb(packform.members(document)["status"]))
+
+
+async def _soon(asking: Coroutine[Any, Any, T]) -> T:
+    try:
+        async with asyncio.timeout(LOOK_S):
+            return await asking
+    except TimeoutError as problem:
+        raise Unavailable(f"Redis did not answer within {LOOK_S:g} s", problem) from problem
