@@ -17,7 +17,6 @@
 --         protected, or has ended otherwise), NOTFOUND ids[i] (with atomic)
 -- @conflict it runs, and the settings protect running jobs; force cancels it all the same
 -- @flags  drain, function
--- @once
 -- @role   pusher, operator
 -- @over   jobs
 -- @http   POST /jobs/cancel

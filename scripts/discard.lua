@@ -12,7 +12,6 @@
 -- @errors INVALID field
 -- @conflict it runs; cancel it first
 -- @flags  drain
--- @once
 -- @role   operator
 -- @over   jobs
 -- @http   POST /jobs/discard

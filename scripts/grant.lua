@@ -11,7 +11,6 @@
 -- @reply  Key
 -- @errors INVALID field, CONFLICT id (there is another key of this id), FULL id
 -- @flags  write
--- @once
 -- @role   admin
 -- @over   all
 local apikeys = require "jqlua.access.apikeys"

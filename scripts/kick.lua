@@ -14,7 +14,6 @@
 -- @errors INVALID field
 -- @conflict it does not run
 -- @flags  drain
--- @once
 -- @role   operator
 -- @over   jobs
 -- @http   POST /jobs/kick

@@ -17,7 +17,6 @@
 -- @reply  {worker_id: worker}           with announce its name
 -- @errors INVALID field, FULL queues
 -- @flags  write
--- @once
 -- @role   worker
 -- @role   server with key
 -- @over   register

@@ -14,7 +14,6 @@
 -- @errors INVALID field
 -- @conflict neither failed, cancelled, skipped nor waiting for a retry; or its unique key is another's
 -- @flags  write
--- @once
 -- @role   operator
 -- @over   jobs
 -- @http   POST /jobs/retry

@@ -148,8 +148,7 @@ def from_redis(problem: Exception) -> JQError:
         if text.startswith("NOPERM"):
             known = Forbidden(text)
         else:
-            hint = "; the URL of a cluster is redis+cluster://a,b,c" if text.startswith("MOVED") else ""
             word = "" if _CODE.match(text) else f"{type(problem).__name__}: "
-            known = Unavailable(f"{word}{text}{hint}", problem)
+            known = Unavailable(f"{word}{text}", problem)
     known.__cause__ = problem
     return known

@@ -64,12 +64,10 @@ def jq_namespace(jq_redis: str) -> Iterator[str]:
 
 
 async def _clear(url: str, namespace: str) -> None:
-    from jqmaster.connection.endpoint import endpoint_of
     from jqmaster.engine.engine import connect
 
     client = connect(url)
     try:
-        endpoint_of(client).serve(namespace)
         async for key in client.scan_iter(match=f"{namespace}*", count=1000):
             await client.unlink(key)
     finally:

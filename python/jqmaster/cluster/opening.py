@@ -26,10 +26,6 @@ class EndedAnywhere:
     async def wait(self, job_id: bytes, timeout_s: float) -> str | None:
         return await self._parts[number_of(job_id, len(self._parts))].wait(job_id, timeout_s)
 
-    def drain(self) -> None:
-        for part in self._parts:
-            part.drain()
-
     async def stop(self) -> None:
         await asyncio.gather(*(part.stop() for part in self._parts))
 

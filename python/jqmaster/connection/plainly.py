@@ -19,6 +19,7 @@ T = TypeVar("T")
 _is_plain = contextvars.ContextVar("is_plain", default=False)
 _deadline = contextvars.ContextVar("deadline", default=math.inf)
 _EARLY_S = 0.001  # by which a loop's timers may be
+LONG_S = 1e6  # no socket, lock or timer takes infinity
 
 
 def is_plain() -> bool:
@@ -64,13 +65,13 @@ class Turns:
     def __init__(self, most: int = 1) -> None:
         self._threads, self._tasks = threading.Semaphore(most), asyncio.Semaphore(most)
 
-    async def acquire(self, within_s: float = math.inf) -> None:
+    async def acquire(self) -> None:
         """Raises TimeoutError."""
         if is_plain():
-            if not self._threads.acquire(timeout=min(within_s, left_s(), threading.TIMEOUT_MAX)):
+            if not self._threads.acquire(timeout=left_s()):
                 raise TimeoutError
         elif self._tasks.locked():
-            async with asyncio.timeout(min(within_s, left_s())):
+            async with asyncio.timeout(left_s()):
                 await self._tasks.acquire()
         else:
             await self._tasks.acquire()
@@ -99,9 +100,10 @@ class within:
         _deadline.reset(self._before)
 
 
-def left_s() -> float:
-    """How many seconds there are: those of the narrowest `within`. Raises TimeoutError when there are none."""
+def left_s(most: float = LONG_S) -> float:
+    """How many seconds there are: those of the narrowest `within`, at most so many. Raises TimeoutError when it is
+    over."""
     left = _deadline.get() - time.monotonic()
     if left <= _EARLY_S:
         raise TimeoutError
-    return left
+    return min(left, most)

@@ -10,10 +10,10 @@ import ssl
 from typing import Any, TypeAlias
 
 from jqmaster.connection import plainly
+from jqmaster.connection.plainly import LONG_S
 from jqmaster.connection.url import Address
 
 _PIECE = 1 << 16
-_LONG_S = 1e6
 
 
 async def opened(place: Address | str, context: ssl.SSLContext | None = None) -> Stream:
@@ -22,7 +22,7 @@ async def opened(place: Address | str, context: ssl.SSLContext | None = None) ->
     if plainly.is_plain():
         return _Socket(_connected(place, context))
     loop = asyncio.get_running_loop()
-    async with asyncio.timeout(min(plainly.left_s(), _LONG_S)):
+    async with asyncio.timeout(plainly.left_s()):
         if isinstance(place, str):
             return (await loop.create_unix_connection(_Flow, place))[1]
         transport, flow = await loop.create_connection(_Flow, *place, ssl=context)
@@ -31,7 +31,7 @@ async def opened(place: Address | str, context: ssl.SSLContext | None = None) ->
 
 
 def _connected(place: Address | str, context: ssl.SSLContext | None) -> socket.socket:
-    within_s = min(plainly.left_s(), _LONG_S)
+    within_s = plainly.left_s()
     if isinstance(place, str):
         connected = socket.socket(socket.AF_UNIX)
         connected.settimeout(within_s)
@@ -57,23 +57,20 @@ class _Socket:
 
     def _bound(self, within_s: float) -> None:
         # In tenths, so that calls one after the other have the same: setting it is a call of the system.
-        within_s = math.ceil(10 * min(within_s, plainly.left_s(), _LONG_S)) / 10
+        within_s = math.ceil(10 * plainly.left_s(within_s)) / 10
         if within_s != self._within_s:
             self._socket.settimeout(within_s)
             self._within_s = within_s
 
-    async def send(self, data: bytes, within_s: float = math.inf) -> None:
+    async def send(self, data: bytes, within_s: float = LONG_S) -> None:
         self._bound(within_s)
         self._socket.sendall(data)
 
-    async def receive(self, within_s: float = math.inf) -> bytes | None:
-        """Some bytes; none at all (`b""`) when the other side has closed it, None when nothing comes within so long."""
+    async def receive(self, within_s: float = LONG_S) -> bytes:
+        """Some bytes; none at all when the other side has closed it. Raises TimeoutError also when nothing comes within
+        so long."""
         self._bound(within_s)
-        try:
-            return self._socket.recv(_PIECE)
-        except TimeoutError:
-            plainly.left_s()
-            return None
+        return self._socket.recv(_PIECE)
 
     def is_open(self) -> bool:
         """Whether it can be used again: the other side has not closed it, nor sent what nobody asked for."""
@@ -95,28 +92,23 @@ class _Flow(asyncio.Protocol):
         self._late_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
-    async def send(self, data: bytes, within_s: float = math.inf) -> None:
+    async def send(self, data: bytes, within_s: float = LONG_S) -> None:
         if self._has_ended:
             raise self._problem or ConnectionResetError("the connection was closed")
         self._transport.write(data)
 
-    async def receive(self, within_s: float = math.inf) -> bytes | None:
+    async def receive(self, within_s: float = LONG_S) -> bytes:
         if not self._came and not self._has_ended:
             self._waiter = self._loop.create_future()
-            self._late_at = self._loop.time() + min(within_s, plainly.left_s(), _LONG_S)
+            self._late_at = self._loop.time() + plainly.left_s(within_s)
             if self._timer is None or self._timer.when() > self._late_at:
                 self._watch()
             await self._waiter
         if self._problem is not None:
             raise self._problem
-        if not self._came:
-            if self._has_ended:
-                return b""
-            plainly.left_s()
-            return None
+        if not self._came and not self._has_ended:
+            raise TimeoutError
         data, self._came = self._came, b""
-        if len(data) > _PIECE:
-            self._transport.resume_reading()
         return data
 
     def _watch(self) -> None:
@@ -142,8 +134,6 @@ class _Flow(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._came += data
-        if len(self._came) > _PIECE:
-            self._transport.pause_reading()
         self._wake()
 
     def connection_lost(self, error: Exception | None) -> None:

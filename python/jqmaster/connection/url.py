@@ -6,7 +6,7 @@ Imports nothing of redis-py, for commands that need none.
 from __future__ import annotations
 
 import re
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 SCHEMES = (
@@ -19,17 +19,16 @@ _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:@/]+))(?::(\d{1,5}))?")
 _SECRET = re.compile(r"\b(jq_|whsec_)[\w+/=-]+")  # keys, and what pushes are signed with
 _OPTION = re.compile(r"([?&][^=&]*)=[^&]*")
 ENCODED = "in user and password /, ?, # and @ are percent-encoded"
-_PORTS = {"sentinel": 26379, "cluster": 6379}
 
 Address = tuple[str, int]
 
 
 class RedisUrl(NamedTuple):
-    """What a URL names. `url` is in redis-py's form; its host is only the first of `hosts`."""
+    """One server, nodes of a cluster, or Sentinels that know `service`. `url`: the form for redis-py, with the first
+    host alone."""
 
-    kind: Literal["server", "sentinel", "cluster"]
     url: str
-    hosts: tuple[Address, ...] = ()
+    places: tuple[Address | str, ...]
     service: str = ""
 
 
@@ -57,11 +56,11 @@ def parse(url: str) -> RedisUrl:
                 f"database {number}: JQ works in database 0 alone, since Redis' Pub/Sub knows no databases; "
                 "leave the number out, and keep programs apart by namespaces, such as {shop} and {mail}"
             )
-    hosts = tuple(_address(host, _PORTS.get(kind, 0)) for host in listed.split(",") if listed)
-    if kind not in ("sentinel", "cluster"):
-        return RedisUrl("server", url)
+    if scheme == "unix":
+        return RedisUrl(url, (unquote(parts.path),))
+    port = 26379 if service else 6379
     plain = urlunsplit((scheme, f"{user}{at}{listed.partition(',')[0]}", "", parts.query, ""))
-    return RedisUrl(kind, plain, hosts, service)  # type: ignore[arg-type] # looked at above
+    return RedisUrl(plain, tuple(_address(host, port) for host in (listed or "localhost").split(",")), service)
 
 
 def without_password(url: str) -> str:

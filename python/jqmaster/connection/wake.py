@@ -14,10 +14,9 @@ import random
 from collections.abc import Iterable
 from typing import Any
 
-import redis.asyncio as redis_asyncio
 from redis.exceptions import RedisError
 
-from jqmaster.connection.endpoint import endpoint_of
+from jqmaster.connection.redis_client import RedisClient
 
 log = logging.getLogger("jqmaster.wake")
 
@@ -28,7 +27,6 @@ STOP_TIMEOUT_S = 2.0
 # How long one BZPOPMIN blocks. Short: nobody has to end it from outside, and one whose client is gone, which
 # Redis may not know, swallows no marker for long.
 BLOCK_S = 3.0
-LINGER_S = 5.0  # how long a connection without sleepers is kept
 
 
 def backoff_s(failures: int) -> float:
@@ -49,13 +47,11 @@ async def end(tasks: Iterable[asyncio.Task[Any] | None], within_s: float | None 
 class Channel:
     """The sleepers of one channel in this process, their BZPOPMIN connection and their timer."""
 
-    def __init__(self, redis: redis_asyncio.Redis, key: str, block_s: float = BLOCK_S) -> None:
+    def __init__(self, redis: RedisClient, key: str, block_s: float = BLOCK_S) -> None:
         self.key = key
         self._redis = redis
         self._block_s = block_s
-        self._endpoint = endpoint_of(redis)
         self._sleepers: dict[asyncio.Event, str] = {}  # and who sleeps; the longest sleeper comes first
-        self._sleeper_came = asyncio.Event()
         self._listener: asyncio.Task[None] | None = None
         self._stopped = False
         self._timer: asyncio.TimerHandle | None = None
@@ -67,7 +63,7 @@ class Channel:
 
     @property
     def connected(self) -> bool:
-        """Whether there is a connection, in use or kept for a while."""
+        """Whether it takes a connection, as it does until Redis ends the last block."""
         return self._listener is not None and not self._listener.done()
 
     async def sleep(self, timeout_s: float, who: str = "") -> bool:
@@ -78,7 +74,6 @@ class Channel:
             return False
         alarm = asyncio.Event()
         self._sleepers[alarm] = who
-        self._sleeper_came.set()
         if not self.connected:
             self._listener = asyncio.create_task(self._listen(), name=f"wake {self.key}")
         try:
@@ -166,29 +161,23 @@ class Channel:
         await end([self._listener])
         with contextlib.suppress(RedisError, OSError):
             # When this is answered, Redis has seen that the connection is closed: it takes no marker any more.
-            await self._redis.pexpire(self.key, WINDOW_MS)
+            await self._redis.call("PEXPIRE", self.key, WINDOW_MS)
         await self._put()
 
     async def _put(self) -> None:
         with contextlib.suppress(RedisError, OSError):
-            async with self._redis.pipeline(transaction=False) as pipe:
-                pipe.zadd(self.key, {b"1": 0})
-                # Whoever sleeps looks within the window anyway; a channel nobody uses any more leaves no key.
-                pipe.pexpire(self.key, WINDOW_MS)
-                await pipe.execute()
+            await self._redis.call("ZADD", self.key, 0, b"1")
+            # Whoever sleeps looks within the window anyway; a channel nobody uses any more leaves no key.
+            await self._redis.call("PEXPIRE", self.key, WINDOW_MS)
 
     async def _listen(self) -> None:
-        """Runs as long as there are sleepers, and `LINGER_S` more."""
         failures = 0
         while self._sleepers:  # no await after this look: a sleeper that comes later starts a new listener
             try:
-                async with self._endpoint.line(self._block_s) as line:
-                    while await self._has_sleepers():
-                        await line.send_command("BZPOPMIN", self.key, self._block_s)
-                        reply = await line.read_response()
-                        failures = 0
-                        if reply is not None:
-                            self.pass_on()
+                reply = await self._redis.ask("BZPOPMIN", self.key, self._block_s, block_s=self._block_s)
+                failures = 0
+                if reply is not None:
+                    self.pass_on()
             except (RedisError, OSError) as error:
                 log.info("lost Redis while waiting on %s: %s", self.key, error)
                 # A marker may have gone with the connection, so everybody looks. And somebody once more when
@@ -197,11 +186,3 @@ class Channel:
                 self.look_in(round(self._block_s * 1000) + 100)
                 await asyncio.sleep(backoff_s(failures))
                 failures += 1
-
-    async def _has_sleepers(self) -> bool:
-        """Whether there are any, or come soon."""
-        if not self._sleepers:
-            self._sleeper_came.clear()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._sleeper_came.wait(), LINGER_S)
-        return bool(self._sleepers)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 import msgpack
-import redis.asyncio as redis_asyncio
 
+from jqmaster.connection.redis_client import RedisClient
 from jqmaster.connection.subscriptions import listened
 from jqmaster.connection.together import Together
 from jqmaster.connection.wake import end
@@ -31,28 +32,27 @@ class Ended:
     asks again; when nothing was announced for a while as well, and at the end of their time.
     """
 
-    def __init__(self, engine: Engine, redis: redis_asyncio.Redis) -> None:
+    def __init__(self, engine: Engine, redis: RedisClient) -> None:
         self.is_subscribed = False  # whether an end would be heard of now
         self._engine = engine
         self._redis = redis
         self._asked = Together(engine, "watch")
         self._waiters: dict[bytes, set[asyncio.Queue[str]]] = {}
         self._listener: asyncio.Task[None] | None = None
-        self._stopped = False
 
     async def wait(self, job_id: bytes, timeout_s: float) -> str | None:
-        """The state of `job_id` once it has ended, or after `timeout_s` seconds, or as soon as the master
-        stops; None for an unknown job. Raises Unavailable when the first look fails, or the last."""
+        """The state of `job_id` once it has ended, or after `timeout_s` seconds; None for an unknown job. Raises
+        Unavailable when the first look fails, or the last."""
         deadline = asyncio.get_running_loop().time() + timeout_s
-        if timeout_s <= 0 or self._stopped:
-            return await _within(LOOK_S, glance(self._engine, job_id))
+        if timeout_s <= 0:
+            return await _soon(glance(self._engine, job_id))
         told: asyncio.Queue[str] = asyncio.Queue()  # the state at its end; "" when that may have been missed
         self._waiters.setdefault(job_id, set()).add(told)
         if self._listener is None or self._listener.done():
             self._listener = asyncio.create_task(self._listen(), name="ended jobs")
         try:
-            state = await _within(max(LOOK_S, timeout_s), self._look(job_id))
-            while state is not None and state not in ENDED and not self._stopped:
+            state = await self._look(job_id)
+            while state is not None and state not in ENDED:
                 async with asyncio.timeout_at(deadline):
                     if end_state := await told.get():
                         return end_state
@@ -61,39 +61,26 @@ class Ended:
             return state
         except TimeoutError:
             # Nobody may be told that a job goes on which has ended, only because nothing was heard of it.
-            return await _within(LOOK_S, self._look(job_id))
+            return await self._look(job_id)
         finally:
             self._waiters[job_id].discard(told)
             if not self._waiters[job_id]:
                 del self._waiters[job_id]
 
-    def drain(self) -> None:
-        """Answer everybody at once with the state as it is, and whoever comes later too."""
-        self._stopped = True
-        self._look_all()
-
     async def stop(self) -> None:
-        """`drain`, and close the subscription; bounded by `STOP_TIMEOUT_S`."""
-        self.drain()
+        """Close the subscription; bounded by `STOP_TIMEOUT_S`."""
         await end([self._listener], STOP_TIMEOUT_S)
 
     async def _look(self, job_id: bytes) -> str | None:
-        [state] = await self._asked.get(job_id)
+        [state] = await _soon(self._asked.get(job_id))
         return None if state is None else bytes(state).decode()
-
-    def _look_all(self) -> None:
-        for waiting in self._waiters.values():
-            for told in waiting:
-                told.put_nowait("")
 
     async def _listen(self) -> None:
         async for message in listened(self._redis, f"{self._engine.namespace}:ended"):
             self.is_subscribed = message != b""
-            if not message:
-                self._look_all()
-                continue
-            job_id, _, state = message.partition(b" ")
-            for told in self._waiters.get(job_id, ()):
+            job_id, _, state = (message or b"").partition(b" ")
+            waiting = [self._waiters.get(job_id, ())] if message else self._waiters.values()
+            for told in itertools.chain.from_iterable(waiting):
                 told.put_nowait(state.decode())
 
 
@@ -103,9 +90,9 @@ async def glance(engine: Engine, job_id: bytes) -> str | None:
     return None if document is None else str(msgpack.unpackb(packform.members(document)["status"]))
 
 
-async def _within(seconds: float, asking: Coroutine[Any, Any, T]) -> T:
+async def _soon(asking: Coroutine[Any, Any, T]) -> T:
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(LOOK_S):
             return await asking
     except TimeoutError as problem:
-        raise Unavailable(f"Redis did not answer within {seconds:g} s", problem) from problem
+        raise Unavailable(f"Redis did not answer within {LOOK_S:g} s", problem) from problem

@@ -6,20 +6,17 @@ A call whose reply was lost may have run, and is not made again. Where a caller 
 
 from __future__ import annotations
 
-import functools
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeAlias
 
 import redis.exceptions
-from redis.asyncio import Redis
 
 from jqmaster.bundle.build import Bundle, builtin
 from jqmaster.connection import plainly
 from jqmaster.connection.connect import connect
-from jqmaster.connection.endpoint import PASSES_S, endpoint_of, is_passing, refusal
-from jqmaster.connection.wake import backoff_s
+from jqmaster.connection.redis_client import RedisClient, refusal
 from jqmaster.engine.calling import Argument, Holding, Operations, Spec, given, pack
 from jqmaster.engine.scripts import check_namespace, install, is_missing_function, load_library, refuses_functions
 from jqmaster.errors import JQError, Unavailable, Vanished, Version, from_redis
@@ -39,8 +36,7 @@ class Engine(Operations):
     Holds no connection of its own; whoever made ``redis`` closes it.
 
     An operation of the library is called by FCALL, all others by EVALSHA. Where functions cannot be called,
-    which the first call shows for all callers of a pool of connections, all are called by EVALSHA; so they are
-    when ``scripts`` have no library.
+    which the first call shows, all are called by EVALSHA; so they are when ``scripts`` have no library.
 
     Functions and scripts that Redis has lost (FUNCTION FLUSH, SCRIPT FLUSH, restart, failover) are loaded
     again, and a namespace that is not set up is set up, when a call meets it. One that was there when a call
@@ -49,7 +45,7 @@ class Engine(Operations):
 
     def __init__(
         self,
-        redis: Redis,
+        redis: RedisClient,
         namespace: str = "{jq}",
         *,
         scripts: Bundle | None = None,
@@ -65,7 +61,6 @@ class Engine(Operations):
 
         ``actor``: who is said to change things.
         """
-        self._endpoint = endpoint_of(redis)
         self.redis = redis
         self.actor = actor
         self.namespace = check_namespace(namespace)
@@ -76,10 +71,9 @@ class Engine(Operations):
         self._functions = (
             {name: f"{self._library.name}_{name}" for name in self._library.functions} if self._library else {}
         )
-        self._endpoint.serve(namespace)
         self._meta = f"{namespace}:meta"
-        self._timeout_s = timeout_s or self._endpoint.reply_s
-        self._endpoint.reply_s = max(self._endpoint.reply_s, self._timeout_s)
+        self._timeout_s = timeout_s or redis.reply_s
+        redis.reply_s = max(redis.reply_s, self._timeout_s)
         self._recreates = recreate
         self._is_known = self._is_missed = False
 
@@ -90,7 +84,7 @@ class Engine(Operations):
     @property
     def form_in_use(self) -> Literal["functions", "scripts"]:
         """How the operations are called that have both forms, as far as is known."""
-        return "functions" if self._functions and self._endpoint.has_functions else "scripts"
+        return "functions" if self._functions else "scripts"
 
     async def raw(self, operation: str, *arguments: Argument) -> Any:
         if self.observe is None:
@@ -108,21 +102,23 @@ class Engine(Operations):
             self.observe(operation, code, time.perf_counter() - started)
 
     async def _call(self, script: str, arguments: Sequence[Argument]) -> Any:
-        again: _Again | None = None
-        was_known = self._is_known
+        was_known, heals = self._is_known, _HEALS
+        missed: Exception | None = None
         while True:
-            called = self._command(script, arguments)
             try:
+                if missed is not None:
+                    await self._heal(was_known, script, missed)
                 async with plainly.within(self._timeout_s):
-                    reply = await self._endpoint.call(*called)
+                    reply = await self.redis.call(*self._command(script, arguments))
                 if not self._is_known or self._is_missed:
                     self._is_here(script)
                 return reply
             except TimeoutError as problem:
-                raise self._late(problem) from problem
+                raise Unavailable(f"Redis at {self.redis} did not answer in time", problem) from problem
             except redis.exceptions.RedisError as problem:
-                again = again or _Again(functools.partial(self._heal, was_known, script))
-                await again.after(problem)
+                if not heals or not _lost(problem):
+                    raise from_redis(problem) from problem
+                heals, missed = heals - 1, problem
 
     def _is_here(self, script: str) -> None:
         if script == "import":  # the one operation that has no namespace to work in
@@ -134,12 +130,9 @@ class Engine(Operations):
 
     def _command(self, script: str, arguments: Sequence[Argument]) -> tuple[Argument, ...]:
         """By the function's name or by the script's sha."""
-        if self._endpoint.has_functions and (function := self._functions.get(script)):
+        if function := self._functions.get(script):
             return ("FCALL", function, 2, self.namespace, self._meta, *arguments)
         return ("EVALSHA", self.scripts[script].sha, 2, self.namespace, self._meta, *arguments)
-
-    def _late(self, problem: TimeoutError) -> Unavailable:
-        return Unavailable(f"Redis at {self._endpoint} did not answer in time", problem)
 
     async def _heal(self, was_known: bool, script: str, problem: Exception) -> None:
         """Bring back what a call missed. `was_known`: whether the namespace was there before it; since then another
@@ -176,44 +169,16 @@ class Engine(Operations):
 
     def _do_without_functions(self, script: str, problem: Exception) -> None:
         """A user may be granted some functions, and not others."""
-        if isinstance(problem, redis.exceptions.NoPermissionError):
+        if refusal(problem) == "NOPERM":
             self._functions.pop(script, None)
             return
         log.info("functions cannot be used in this Redis, scripts are: %s", problem)
-        self._endpoint.has_functions = False
-
-
-class _Again:
-    """When a call is made again that was refused: it has changed nothing then."""
-
-    def __init__(self, heal: Callable[[Exception], Awaitable[None]]) -> None:
-        self._heal = heal
-        self._since = time.monotonic()
-        self._heals = self._passes = 0
-
-    async def after(self, problem: Any) -> None:
-        """Returns when to ask again: what was lost is back, or the namespace was just not to be found there (`endpoint`
-        knows of it). Raises JQError."""
-        try:
-            if _lost(problem) and self._heals < _HEALS:
-                self._heals += 1
-                return await self._heal(problem)
-        except redis.exceptions.RedisError as error:
-            problem = error
-        except JQError as error:
-            if not is_passing(error.__cause__):
-                raise
-            problem = error.__cause__
-        if not is_passing(problem) or time.monotonic() - self._since > PASSES_S:
-            raise from_redis(problem) from problem
-        if self._passes or refusal(problem) != "MOVED":
-            await plainly.pause(backoff_s(self._passes))
-        self._passes += 1
+        self._functions.clear()
 
 
 def _lost(problem: Any) -> Literal["functions", "library", "scripts", "namespace"] | None:
     """What must be brought back, or done without (``functions``), for a call to succeed."""
-    if isinstance(problem, redis.exceptions.NoScriptError):
+    if refusal(problem) == "NOSCRIPT":
         return "scripts"
     if not isinstance(problem, redis.exceptions.ResponseError):
         return None

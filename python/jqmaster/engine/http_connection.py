@@ -1,22 +1,20 @@
-"""Requests to a master by HTTP/1.1. A client that serves plain calls and event loops alike, at a third of what usual
+"""Requests to a JQ server by HTTP/1.1. A client that serves plain calls and event loops alike, at a third of what usual
 ones cost, is short, as it knows no proxies, redirects, cookies and compression."""
 
 from __future__ import annotations
 
-import functools
 import ssl
 import time
-from collections import deque
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import NamedTuple
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
+
+import msgpack
 
 from jqmaster.connection import plainly
 from jqmaster.connection.stream import Stream, opened
+from jqmaster.errors import CLASSES, Internal, Invalid, Unavailable, Vanished, Version
 
-CONNECT_S = 5.0
-MOST_IDLE = 32
 IDLE_S = 30.0  # then a connection may be closed: servers and proxies do so after a minute
 _MOST_HEAD = 1 << 16
 
@@ -25,84 +23,74 @@ class NotSent(OSError):
     """There was no connection: nobody has heard of the request."""
 
 
-class HttpResponse(NamedTuple):
+class Answer(NamedTuple):
     status: int
     content: bytes
     content_type: str
 
-
-_split = functools.cache(urlsplit)
-
-
-class HttpConnections:
-    """To masters. For all threads, or for one event loop; each is one request's at a time. All raise OSError,
-    TimeoutError and NotSent among them."""
-
-    def __init__(self, headers: Mapping[str, str]) -> None:
-        """`headers` go with each request."""
-        self._headers = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-        self._idle: deque[MasterConnection] = deque()
-        self._is_closed = False
-
-    async def request(
-        self, method: str, url: str, path: str, body: bytes, *, most_s: float, connect_s: float, silent_s: float
-    ) -> HttpResponse:
-        """`most_s`: how long it may take in all; `connect_s`: connecting for it; `silent_s`: until the server says
-        something, or more."""
-        async with plainly.within(most_s):
-            place = _split(url)
-            host = place.netloc.rpartition("@")[2]
-            head = f"{method} {place.path}{path} HTTP/1.1\r\nhost: {host}\r\ncontent-length: {len(body)}\r\n"
-            connection = await self._connected(place, connect_s)
-            try:
-                response = await connection.ask(f"{head}{self._headers}\r\n".encode("latin-1") + body, silent_s)
-            finally:
-                if connection.is_kept and len(self._idle) < MOST_IDLE:
-                    connection.used_at = time.monotonic()
-                    self._idle.append(connection)
-                else:
-                    connection.stream.close()
-            if self._is_closed:
-                self.close()
-            return response
-
-    def close(self) -> None:
-        """Close them, each that is in use at the end of its request."""
-        self._is_closed = True
-        with suppress(IndexError):  # none is left, or another thread was quicker
-            while True:
-                self._idle.pop().stream.close()
-
-    async def _connected(self, place: SplitResult, most_s: float) -> MasterConnection:
-        """One that was used before and is still open, or a new one. Raises NotSent."""
-        with suppress(IndexError):
-            while True:
-                connection = self._idle.pop()
-                is_recent = time.monotonic() - connection.used_at < IDLE_S
-                if connection.place == place and is_recent and connection.stream.is_open():
-                    return connection
-                connection.stream.close()
-        context = ssl.create_default_context() if place.scheme == "https" else None
-        address = place.hostname or "", place.port or (443 if context else 80)
+    @property
+    def body(self) -> bytes:
+        """Raises JQError for an error."""
+        if self.status < 400:
+            return self.content
         try:
-            async with plainly.within(most_s):
-                return MasterConnection(place, await opened(address, context))
+            refusal = msgpack.unpackb(self.content)["error"]
+            code, message, field = refusal["code"], refusal["message"], refusal.get("field")
+        except (ValueError, TypeError, KeyError, msgpack.UnpackException):
+            code, message, field = "", f"the server answered {self.status}", None
+        if code == "VERSION":
+            raise (Vanished if "has vanished" in message else Version)(message)
+        if self.status in (502, 503, 504):
+            raise Unavailable(message)
+        kind = CLASSES.get(code, Invalid if self.status < 500 else Internal)
+        raise kind(message.removeprefix(f"{field}: "), field)
+
+
+class HttpConnection:
+    """For one request at a time."""
+
+    def __init__(self, url: str, headers: Mapping[str, str]) -> None:
+        """`headers` go with each request."""
+        place = urlsplit(url)
+        self._path = place.path
+        fields = {"host": place.netloc.rpartition("@")[2], **headers}
+        self._fields = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+        self._context = ssl.create_default_context() if place.scheme == "https" else None
+        self._address = place.hostname or "", place.port or (443 if self._context else 80)
+        self._used_at = 0.0
+        self._received = bytearray()
+        self._stream: Stream
+        self.is_kept = False  # whether another request may follow
+
+    async def ready(self, within_s: float) -> None:
+        """Connect it, if it is new, or may have been closed. Raises NotSent."""
+        if self.is_kept and time.monotonic() - self._used_at < IDLE_S and self._stream.is_open():
+            return
+        self.close()
+        try:
+            async with plainly.within(within_s):
+                self._stream = await opened(self._address, self._context)
         except OSError as error:
             raise NotSent(str(error) or type(error).__name__) from error
 
-
-class MasterConnection:
-    def __init__(self, place: SplitResult, stream: Stream) -> None:
-        self.place = place
-        self.stream = stream
-        self.is_kept = False  # whether another request may follow
-        self.used_at = 0.0
-        self._received = b""
-
-    async def ask(self, request: bytes, silent_s: float) -> HttpResponse:
-        """Send a request, and read the answer."""
+    async def ask(self, method: str, path: str, body: bytes, silent_s: float) -> Answer:
+        """Send a request, and read the answer, which begins within `silent_s`, and goes on. Raises OSError."""
         self.is_kept, self._silent_s = False, silent_s
-        await self.stream.send(request)
+        head = f"{method} {self._path}{path} HTTP/1.1\r\n{self._fields}content-length: {len(body)}\r\n\r\n"
+        try:
+            await self._stream.send(head.encode("latin-1") + body)
+            return await self._answer()
+        finally:
+            if not self.is_kept:
+                self._stream.close()
+
+    def close(self) -> None:
+        """Close it, if it is kept."""
+        if self.is_kept:
+            self.is_kept = False
+            self._stream.close()
+
+    async def _answer(self) -> Answer:
         status = 100
         while status < 200:
             first, *lines = (await self._until(b"\r\n\r\n")).decode("latin-1").split("\r\n")
@@ -113,7 +101,8 @@ class MasterConnection:
         fields = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
         content = b"" if status in (204, 304) else await self._body(fields)
         self.is_kept = fields.get("connection", "").lower() != "close" and not self._received
-        return HttpResponse(status, content, fields.get("content-type", "").partition(";")[0])
+        self._used_at = time.monotonic()
+        return Answer(status, content, fields.get("content-type", "").partition(";")[0])
 
     async def _body(self, fields: Mapping[str, str]) -> bytes:
         if fields.get("transfer-encoding", "").lower() != "chunked":
@@ -129,23 +118,20 @@ class MasterConnection:
         while (at := self._received.find(end)) < 0:
             if len(self._received) > _MOST_HEAD:
                 raise OSError("an answer with a very long header")
-            self._received += await self._more()
-        found, self._received = self._received[:at], self._received[at + len(end) :]
-        return found
+            await self._more()
+        return (await self._exactly(at + len(end)))[:at]
 
     async def _exactly(self, count: int) -> bytes:
-        parts, size = [self._received], len(self._received)
-        while size < count:
-            parts.append(await self._more())
-            size += len(parts[-1])
-        whole = b"".join(parts)
-        self._received = whole[count:]
-        return whole[:count]
+        while len(self._received) < count:
+            await self._more()
+        taken = bytes(self._received[:count])
+        del self._received[:count]
+        return taken
 
-    async def _more(self) -> bytes:
-        if piece := await self.stream.receive(self._silent_s):
-            return piece
-        raise OSError("the connection was closed" if piece == b"" else f"silent for {self._silent_s:g} s")
+    async def _more(self) -> None:
+        if not (piece := await self._stream.receive(self._silent_s)):
+            raise OSError("the connection was closed")
+        self._received += piece
 
 
 def _number(text: str | bytes, base: int) -> int:

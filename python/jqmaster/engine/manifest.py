@@ -12,10 +12,10 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from redis.asyncio import Redis
-from redis.exceptions import NoPermissionError, NoScriptError, ResponseError
+from redis.exceptions import ResponseError
 
 from jqmaster.bundle.build import Bundle, Library, version_of
+from jqmaster.connection.redis_client import RedisClient, refusal
 from jqmaster.engine.replies import text
 
 log = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ NOTE = (Path(__file__).parent / "manifest.lua").read_text()
 _TRIES = 5
 
 
-async def note(client: Redis, namespace: str, scripts: Bundle, library: Library | None) -> None:
+async def note(client: RedisClient, namespace: str, scripts: Bundle, library: Library | None) -> None:
     """Note these scripts, and the library that is loaded; forget what no namespace needs now. Raises RedisError."""
     key = SHARED
     sources = {script.sha: script.source for script in scripts.values()}
@@ -47,15 +47,14 @@ async def note(client: Redis, namespace: str, scripts: Bundle, library: Library 
             await client.hset(key, mapping={name: packed(sources[name]) for name in names})
         except ResponseError as problem:
             # In a cluster, all of a namespace is in its slot.
-            is_refused = isinstance(problem, NoPermissionError) or str(problem).startswith("CROSSSLOT")
-            if key != SHARED or not is_refused:
+            if key != SHARED or refusal(problem) not in ("NOPERM", "CROSSSLOT"):
                 raise
             log.info("namespace %s has its sources alone: %s", namespace, problem)
             key = f"{namespace}:scripts"
     raise ResponseError(f"{key}: sources are deleted while they are written")
 
 
-async def run(client: Redis, source: str, *arguments: Any) -> Any:
+async def run(client: RedisClient, source: str, *arguments: Any) -> Any:
     """Run a script with its two keys and its arguments, loaded if need be. Raises RedisError.
 
     By its sha: EVAL would have to be granted, and with it any script. SCRIPT FLUSH may come between.
@@ -64,7 +63,9 @@ async def run(client: Redis, source: str, *arguments: Any) -> Any:
     for _ in range(_TRIES):
         try:
             return await client.execute_command(*called)
-        except NoScriptError:
+        except ResponseError as problem:
+            if refusal(problem) != "NOSCRIPT":
+                raise
             await client.script_load(source)
     return await client.execute_command(*called)
 
@@ -75,21 +76,23 @@ def packed(source: str) -> bytes:
     return gzip.compress(source.encode(), mtime=0)
 
 
-async def _libraries(client: Redis) -> str:
+async def _libraries(client: RedisClient) -> str:
     """Those of any version that Redis has."""
     try:
         listed = await client.execute_command("FUNCTION", "LIST", "LIBRARYNAME", "jq_*")
-    except NoPermissionError:
+    except ResponseError as problem:
+        if refusal(problem) != "NOPERM":
+            raise
         log.info("old libraries stay: FUNCTION LIST is not permitted")
         return ""
     return " ".join(text(one[1]) for one in listed)
 
 
-async def _delete_library(client: Redis, name: str) -> None:
+async def _delete_library(client: RedisClient, name: str) -> None:
     try:
         await client.execute_command("FUNCTION", "DELETE", name)
-    except NoPermissionError:
-        log.info("library %s stays: FUNCTION DELETE is not permitted", name)
     except ResponseError as problem:
-        if "not found" not in str(problem):
+        if refusal(problem) == "NOPERM":
+            log.info("library %s stays: FUNCTION DELETE is not permitted", name)
+        elif "not found" not in str(problem):
             raise

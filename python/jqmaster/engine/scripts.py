@@ -7,11 +7,10 @@ import re
 from typing import Any
 
 import redis.exceptions
-from redis.asyncio import Redis
-from redis.exceptions import NoPermissionError, ResponseError
+from redis.exceptions import ResponseError
 
 from jqmaster.bundle.build import Bundle, Library, builtin, version_of
-from jqmaster.connection.endpoint import endpoint_of, patiently
+from jqmaster.connection.redis_client import RedisClient, refusal
 from jqmaster.engine import manifest
 from jqmaster.errors import UnsuitableServer, from_redis
 
@@ -19,7 +18,7 @@ log = logging.getLogger(__name__)
 
 _NAMESPACE = re.compile(r"\{[!-z|~]{1,64}\}")  # printable ASCII without blank and braces
 _OLDEST = (7, 0)
-_NO_FUNCTIONS = re.compile(r"(unknown|unsupported) (sub)?command", re.IGNORECASE)
+_NO_FUNCTIONS = re.compile(r"ERR (unknown|unsupported) (sub)?command", re.IGNORECASE)
 
 
 def check_namespace(namespace: str) -> str:
@@ -32,21 +31,19 @@ def check_namespace(namespace: str) -> str:
     return namespace
 
 
-async def check_server(client: Redis) -> None:
+async def check_server(client: RedisClient) -> None:
     """Raise UnsuitableServer unless this is Redis 7.0 or newer that never evicts keys.
 
     Asks INFO and not CONFIG, which managed servers forbid. What it does not tell is only warned about.
     Raises Unavailable when Redis cannot be asked.
     """
     try:
-        info: dict[str, Any] = {}
-        for section in ("server", "memory"):
-            info |= await client.info(section)
-    except redis.exceptions.NoPermissionError:
+        info: dict[str, Any] = await client.info()
+    except redis.exceptions.RedisError as problem:
+        if refusal(problem) != "NOPERM":
+            raise from_redis(problem) from problem
         log.warning("INFO is not permitted: cannot check that Redis is 7.0 or newer and evicts nothing")
         return
-    except redis.exceptions.RedisError as problem:
-        raise from_redis(problem) from problem
     version = str(info.get("redis_version", ""))
     numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
     if numbers and numbers < _OLDEST:
@@ -61,20 +58,19 @@ async def check_server(client: Redis) -> None:
         )
 
 
-async def load(client: Redis, namespace: str, scripts: Bundle | None = None) -> str:
+async def load(client: RedisClient, namespace: str, scripts: Bundle | None = None) -> str:
     """Note ``scripts`` (default: the package's) for the namespace, and set it up; give their version.
 
     Their library is loaded as well, where the server has functions. A script is loaded when it is first called. Safe
     to repeat. Raises ValueError for a name, UnsuitableServer, Version (data of another schema: the manifest is left
     alone), Conflict (an import has begun), Unavailable.
     """
-    endpoint_of(client).serve(check_namespace(namespace))
     chosen = builtin() if scripts is None else scripts
-    return await patiently(lambda: install(client, namespace, chosen))
+    return await install(client, check_namespace(namespace), chosen)
 
 
-async def install(client: Redis, namespace: str, scripts: Bundle) -> str:
-    """As ``load``, once and for a namespace whose name was checked. Whoever sets a namespace up comes by here."""
+async def install(client: RedisClient, namespace: str, scripts: Bundle) -> str:
+    """As ``load``, for a namespace whose name was checked. Whoever sets a namespace up comes by here."""
     await check_server(client)
     library = scripts.library
     try:
@@ -87,7 +83,7 @@ async def install(client: Redis, namespace: str, scripts: Bundle) -> str:
     return version_of(scripts)
 
 
-async def load_library(client: Redis, library: Library) -> bool:
+async def load_library(client: RedisClient, library: Library) -> bool:
     """Whether the library is there, which is loaded if need be. Raises RedisError."""
     try:
         await client.execute_command("FUNCTION", "LOAD", library.source)
@@ -103,11 +99,11 @@ async def load_library(client: Redis, library: Library) -> bool:
 def refuses_functions(problem: Any) -> bool:
     """Whether a reply says that the server has no functions, or that this user may not use them."""
     text = str(problem)
-    if isinstance(problem, NoPermissionError):
+    if refusal(problem) == "NOPERM":
         return "'fcall" in text or "'function" in text
     return isinstance(problem, ResponseError) and _NO_FUNCTIONS.match(text) is not None
 
 
 def is_missing_function(problem: Any) -> bool:
     """Whether a reply says that there is no such function."""
-    return isinstance(problem, ResponseError) and str(problem).startswith("Function not found")
+    return isinstance(problem, ResponseError) and str(problem).startswith("ERR Function not found")

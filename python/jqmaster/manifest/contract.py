@@ -157,8 +157,7 @@ class Operation:
     """``positions``: what the script's arguments are in order, ``spec`` for a map of all that are not named there;
     ``[spec]`` is left out when it is empty, ``jobs...`` stands for as many as there are. ``restricted``: arguments that
     need another role. ``is_free``: a key that is bound to queues may call it although it names none. ``over``: how
-    it goes over the partitions of a cluster. ``conflict``: what the state CONFLICT of a job means. ``is_once``:
-    called a second time, it does or says something else."""
+    it goes over the partitions of a cluster. ``conflict``: what the state CONFLICT of a job means."""
 
     name: str
     summary: str
@@ -174,7 +173,6 @@ class Operation:
     is_free: bool = False
     over: str = ""
     conflict: str = ""
-    is_once: bool = False
     routes: tuple[Route, ...] = ()
 
     def stand(self, route: Route) -> tuple[list[Argument], list[Argument]]:

@@ -3,8 +3,8 @@
 A head is the comment that a script begins with, line by line, each `@tag` with what belongs to it:
 ``@arg NAME TYPE[?] [LEAST..MOST] [= DEFAULT] meaning``, ``@argv`` what the script's arguments are where they are not
 the spec alone, ``@reply TYPE [NAME] [with ARGUMENT, …] meaning``, ``@errors``, ``@conflict`` what that state of a job
-means, ``@flags``, ``@once`` where a second call does or says something else, ``@role ROLE, … [with ARGUMENT, …]``,
-``@bound any``, ``@over``, and ``@http METHOD PATH``, with ``@param`` for what else its request has.
+means, ``@flags``, ``@role ROLE, … [with ARGUMENT, …]``, ``@bound any``, ``@over``, and ``@http METHOD PATH``, with
+``@param`` for what else its request has.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 from jqmaster.manifest.contract import Argument, Error, Operation, Reply, Route, Type, type_of
 
-_TAGS = frozenset("arg argv reply errors conflict flags once role bound over http param".split())
+_TAGS = frozenset("arg argv reply errors conflict flags role bound over http param".split())
 _NUMBER = r"-?\d+(?:\.\d+)?(?:e\d+)?"
 _ARGUMENT = re.compile(
     rf"(?P<name>[\w-]+)\s+(?P<type>\S+?)(?P<optional>\?)?(?:\s+(?P<least>{_NUMBER})?\.\.(?P<most>{_NUMBER})?(?!\S))?"
@@ -110,7 +110,6 @@ def _read(name: str, comment: str) -> Operation:
         is_free=_one(tagged, "bound", "") == "any",
         over=_one(tagged, "over", ""),
         conflict=_one(tagged, "conflict", ""),
-        is_once="once" in tagged,
         routes=tuple(Route(method=one["method"], path=one["path"], parameters=own) for one in routes),
     )
 

@@ -155,7 +155,6 @@ class Server:
     async def _stop_work(self) -> None:
         self.master.draining.set()
         self.master.waiting.drain()
-        self.master.ended.drain()
         most_s = self._left_s(0.1)
         await asyncio.gather(*(sender.stop(most_s) for sender in self.senders))
 

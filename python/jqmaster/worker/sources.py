@@ -12,9 +12,8 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from redis.asyncio import Redis
-
 from jqmaster.cluster.opening import Opened
+from jqmaster.connection.redis_client import RedisClient
 from jqmaster.connection.subscriptions import listened
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine import replies
@@ -214,7 +213,7 @@ class HttpSource(EngineSource):
         return (await self._http.pick_waiting(POLL_S, **spec)).jobs
 
 
-async def _hear(redis: Redis, channel: str, on_message: Callable[[], None]) -> None:
+async def _hear(redis: RedisClient, channel: str, on_message: Callable[[], None]) -> None:
     async for message in listened(redis, channel, quiet_s=QUIET_S):
         if message != b"":
             on_message()

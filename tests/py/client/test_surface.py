@@ -74,5 +74,5 @@ async def test_operations_by_their_names(jq: JQ, call: Call) -> None:
 )  # fmt: skip
 def test_answers_that_are_errors_are_raised(status: int, code: str, raised: type[JQError]) -> None:
     with pytest.raises(JQError) as caught:
-        Answer(status, msgpack.packb({"error": {"code": code, "message": "why"}}), is_repeat=False).body  # noqa: B018
+        Answer(status, msgpack.packb({"error": {"code": code, "message": "why"}}), "").body  # noqa: B018
     assert (type(caught.value), caught.value.message) == (raised, "why")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import secrets
 from collections.abc import Iterator
 
 import pytest
@@ -14,7 +13,7 @@ from jqmaster.engine.engine import Engine, connect
 from jqmaster.errors import Unavailable
 from parts import enqueue
 from servers import RedisServer
-from topologies import Cluster, cluster
+from topologies import Cluster, cluster, free_ports
 
 pytestmark = pytest.mark.faults
 
@@ -25,16 +24,13 @@ def two_nodes() -> Iterator[Cluster]:
         yield servers
 
 
-async def test_a_node_of_a_cluster_that_is_named_alone_serves_what_it_has(two_nodes: Cluster) -> None:
-    owner = two_nodes.owner(NAMESPACE)
-    while two_nodes.owner(far := "{" + secrets.token_hex(4) + "}") is owner:
-        pass
-    async with connect(f"redis://127.0.0.1:{owner.port}") as redis:
-        near, away = Engine(redis, NAMESPACE), Engine(redis, far)
-        await enqueue(near)
-        with pytest.raises(Unavailable, match=r"MOVED.*redis\+cluster://"):
-            await enqueue(away)
-        await enqueue(near)
+async def test_a_node_of_a_cluster_leads_to_the_others(two_nodes: Cluster) -> None:
+    nobody = f"127.0.0.1:{free_ports(1)[0]}"
+    for server in two_nodes.servers:
+        node = f"127.0.0.1:{server.port}"
+        for url in (f"redis://{node}", f"redis+cluster://{nobody},{node},{nobody}"):
+            async with connect(url) as redis:
+                await enqueue(Engine(redis, NAMESPACE))
 
 
 async def test_loading_is_waited_out() -> None:

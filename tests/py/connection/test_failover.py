@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 from failovers import NAMESPACE, SOON_S, Client
 from jqmaster import JQ
 from jqmaster.connection.wake import Channel
-from jqmaster.engine.engine import connect
+from jqmaster.engine.engine import Engine, connect
 from jqmaster.errors import Unavailable
 from parts import enqueue, eventually
 from servers import RedisServer
@@ -60,6 +60,17 @@ async def test_a_primary_that_became_a_replica_is_left(pair: list[Node]) -> None
             await asyncio.to_thread(until, pair[0].has_caught_up)
 
         await client.goes_on(swap, 1.5)
+
+
+async def test_calls_leave_a_primary_that_became_a_replica(pair: list[Node]) -> None:
+    async with Proxy(pair[0]) as proxy, connect(proxy.url) as redis:
+        engine = Engine(redis, NAMESPACE)
+        await enqueue(engine)
+        await asyncio.to_thread(until, lambda: pair[0].offset() == pair[1].offset())
+        await asyncio.to_thread(pair[1].follow, None)
+        proxy.target = pair[1]
+        await asyncio.to_thread(pair[0].follow, pair[1])
+        await enqueue(engine)
 
 
 async def test_links_that_fell_silent_are_found_out(fresh_server: RedisServer) -> None:

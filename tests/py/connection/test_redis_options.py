@@ -17,7 +17,6 @@ import pytest
 
 from cli_support import Said, call  # noqa: F401 (fixture)
 from jqmaster import JQ
-from jqmaster.connection.endpoint import endpoint_of
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.errors import Unavailable
 from jqmaster.server.server import ServeOptions, Server, StartError
@@ -56,8 +55,8 @@ async def test_what_a_url_cannot_mean_is_said_by_name_at_once(
 
 @pytest.mark.parametrize("where", ["redis://h", "redis+cluster://h", "redis+sentinel://h/jobs"])
 def test_how_long_connecting_may_take_is_what_the_url_says(where: str) -> None:
-    assert endpoint_of(connect(f"{where}?socket_connect_timeout=25")).connect_s == 25
-    assert endpoint_of(connect(where)).connect_s < 25
+    assert connect(f"{where}?socket_connect_timeout=25").connect_s == 25
+    assert connect(where).connect_s < 25
 
 
 async def test_a_frozen_redis_is_waited_for_as_long_as_the_url_says(fresh_server: RedisServer) -> None:
@@ -72,6 +71,28 @@ async def test_a_frozen_redis_is_waited_for_as_long_as_the_url_says(fresh_server
         assert time.monotonic() - began < 10
         fresh_server.process.send_signal(signal.SIGCONT)
         await enqueue(engine)
+
+
+async def test_a_sentinel_that_is_silent_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jqmaster.connection.topology.ANSWER_S", 600)
+    over = asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1000)
+        writer.write(b"*6\r\n+ip\r\n+10.0.0.1\r\n+port\r\n:7\r\n+config-epoch\r\n:3\r\n")
+        await over.wait()
+        writer.close()
+
+    async def hang(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await over.wait()
+        writer.close()
+
+    servers = [await asyncio.start_server(serve, "127.0.0.1", 0) for serve in (hang, answer, answer)]
+    hosts = ",".join("{}:{}".format(*server.sockets[0].getsockname()) for server in servers)
+    assert await connect(f"redis+sentinel://{hosts}/jobs").finder.find() == ("10.0.0.1", 7)
+    over.set()
+    for server in servers:
+        server.close()
 
 
 # -- TLS ------------------------------------------------------------------------------------------

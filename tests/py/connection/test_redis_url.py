@@ -4,42 +4,42 @@ from __future__ import annotations
 
 import pytest
 
-from jqmaster.connection.endpoint import endpoint_of
+from jqmaster.connection.topology import Sentinels
 from jqmaster.connection.url import RedisUrl, parse
-from jqmaster.engine.engine import Engine, connect
-from jqmaster.errors import Unavailable
+from jqmaster.engine.engine import connect
 
 
 @pytest.mark.parametrize(
     ("url", "target"),
     [
-        ("redis://host:1/0", RedisUrl("server", "redis://host:1/0")),
-        ("unix:///a/b,c.sock", RedisUrl("server", "unix:///a/b,c.sock")),
+        ("redis://host:1/0", RedisUrl("redis://host:1", (("host", 1),))),
+        ("unix:///a/b,c.sock", RedisUrl("unix:///a/b,c.sock", ("/a/b,c.sock",))),
         (
             "redis+cluster://a:1,b,[::1]:3?max_connections=10",
             RedisUrl(
-                "cluster", "redis://a:1?max_connections=10", (("a", 1), ("b", 6379), ("::1", 3))
+                "redis://a:1?max_connections=10", (("a", 1), ("b", 6379), ("::1", 3))
             ),
         ),
         (
             "rediss+cluster://user:p%40ss@a:1,b:2/0",
-            RedisUrl("cluster", "rediss://user:p%40ss@a:1", (("a", 1), ("b", 2))),
+            RedisUrl("rediss://user:p%40ss@a:1", (("a", 1), ("b", 2))),
         ),
         (
             "redis+sentinel://:secret@a,b:2/jobs",
-            RedisUrl("sentinel", "redis://:secret@a", (("a", 26379), ("b", 2)), "jobs"),
+            RedisUrl("redis://:secret@a", (("a", 26379), ("b", 2)), "jobs"),
         ),
         (
             "rediss+sentinel://a/jobs/0?ssl_check_hostname=no&sentinel_password=other",
-            RedisUrl("sentinel", "rediss://a?ssl_check_hostname=no&sentinel_password=other", (("a", 26379),), "jobs"),
+            RedisUrl("rediss://a?ssl_check_hostname=no&sentinel_password=other", (("a", 26379),), "jobs"),
         ),
     ],
 )  # fmt: skip
 def test_what_a_url_names(url: str, target: RedisUrl) -> None:
     assert parse(url) == target
-    endpoint = endpoint_of(connect(url))
-    assert endpoint.login.password in (None, "secret", "p@ss")
-    assert "other" not in url or endpoint.topology._login.password == "other"  # type: ignore[union-attr]
+    client = connect(url)
+    assert client.login.commands in ((), (("AUTH", "secret"),), (("AUTH", "user", "p@ss"),))
+    if "other" in url:
+        assert isinstance(client.finder, Sentinels) and client.finder._login.commands == (("AUTH", "other"),)
 
 
 @pytest.mark.parametrize(
@@ -59,16 +59,11 @@ def test_what_a_url_names(url: str, target: RedisUrl) -> None:
         ("redis+sentinel://host/jobs?sentinel_port=1", "sentinel_port"),
         ("redis://localhost:abc", "'localhost:abc': expected host or host:port"),
         ("rediss://host?ssl_ca_certs=/no/such/ca.pem", "/no/such/ca.pem: .*No such file"),
+        ("redis://host?max_connections=0", "cannot be used: max_connections=0"),
+        ("redis://host?socket_timeout=-1", "cannot be used: socket_timeout=-1"),
     ],
 )
 def test_a_wrong_url_is_refused(url: str, says: str) -> None:
     with pytest.raises(ValueError, match=says) as caught:
         connect(url)
     assert "secret" not in str(caught.value)
-
-
-def test_a_client_of_a_cluster_serves_one_namespace() -> None:
-    redis = connect("redis+cluster://a,b")
-    Engine(redis, "{near}")
-    with pytest.raises(Unavailable, match="is in another slot"):
-        Engine(redis, "{far}")

@@ -73,12 +73,6 @@ async def test_an_unknown_job_is_none(ended: Ended) -> None:
     assert await ended.wait(b"00000000000001", 30) is None
 
 
-async def test_draining_answers_at_once(engine: Engine, ended: Ended) -> None:
-    wait = await waiting(ended, await enqueue(engine))
-    ended.drain()
-    assert await asyncio.wait_for(wait, LONG_S) == "queued"
-
-
 async def test_those_who_leave_leave_nothing(engine: Engine, ended: Ended) -> None:
     job = await enqueue(engine)
     wait = await waiting(ended, job)

@@ -140,7 +140,7 @@ class TestWithoutFunctions:
             assert "library" not in await manifest_of(client, "{jq}")
             engine = Engine(client)
             await life(engine)
-            assert Engine(client).form_in_use == "scripts"
+            assert engine.form_in_use == "scripts"
             await client.flushall()
             await life(Engine(client))
 

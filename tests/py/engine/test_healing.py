@@ -84,10 +84,6 @@ class TestErrors:
         [document] = (await engine.queues(["a"])).documents
         assert document["queued"] == 1
 
-    def test_another_client_is_refused(self, redis_url: str) -> None:
-        with pytest.raises(ValueError, match="that `connect` made"):
-            Engine(Redis.from_url(redis_url))
-
 
 class TestHealing:
     async def test_a_script_that_keeps_vanishing_ends_in_an_error(self, redis: Redis, namespace: str) -> None:

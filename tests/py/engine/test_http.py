@@ -18,9 +18,8 @@ from bare import worker_of
 from jqmaster import JQ
 from jqmaster.connection import plainly
 from jqmaster.engine.engine import Engine
-from jqmaster.engine.http import HttpEngine
-from jqmaster.engine.http_connection import MOST_IDLE
-from jqmaster.errors import NotFound, Unavailable
+from jqmaster.engine.http import MOST_IDLE, HttpEngine
+from jqmaster.errors import Unavailable
 from jqmaster.server.server import Server
 from jqmaster.worker.sources import HttpSource
 from parts import enqueue, eventually, until
@@ -46,17 +45,6 @@ async def somebody(body: bytes, content_type: str, status: int = 200) -> AsyncIt
         yield f"http://127.0.0.1:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()
-
-
-@asynccontextmanager
-async def losing(server: Server, answers: int = 1) -> AsyncIterator[HttpEngine]:
-    """A way to the master on which the first answers get lost."""
-    async with Proxy(int(server.url.rpartition(":")[2])) as proxy:
-        proxy.loses = lambda: proxy.lost < answers
-        engine = HttpEngine([proxy.url.replace("redis:", "http:")])
-        yield engine
-        assert proxy.lost == answers
-        await engine.close()
 
 
 @pytest.mark.parametrize(
@@ -156,22 +144,22 @@ async def test_connections_beyond_those_that_are_kept_are_closed() -> None:
         await engine.close()
 
 
-async def test_what_the_first_request_took_away_is_no_error_of_its_repeat(server: Server, own: Engine) -> None:
-    await own.constrain("c", {"name": "a"}, concurrency=1)
-    await own.schedule("s", {"name": "a"}, every=60)
-    await own.queue("q", paused=True)
-    worker = await own.register("w", "a")
-    for ask, again in (
-        (lambda it: it.unconstrain("c"), own.constraints),
-        (lambda it: it.unschedule("s"), own.schedules),
-        (lambda it: it.forget("q"), own.queues),
-        (lambda it: it.unregister(worker), own.workers),
-    ):
-        async with losing(server) as engine:
-            await ask(engine)
-            assert (await again()).documents == []
-            with pytest.raises(NotFound):
-                await ask(engine)
+async def test_a_call_whose_answer_was_lost_is_not_made_again(server: Server, own: Engine) -> None:
+    async with Proxy(int(server.url.rpartition(":")[2])) as proxy:
+        proxy.loses = lambda: not proxy.lost
+        engine = HttpEngine([proxy.url.replace("redis:", "http:"), server.url])
+        with pytest.raises(Unavailable):
+            await engine.enqueue([({"name": "a"}, b"\xc0")])
+        assert (await own.queue("a"))["queued"] == 1
+        await engine.close()
+
+
+async def test_what_only_reads_is_asked_of_the_next(server: Server) -> None:
+    async with Proxy(int(server.url.rpartition(":")[2])) as proxy:
+        proxy.loses = lambda: not proxy.lost
+        engine = HttpEngine([proxy.url.replace("redis:", "http:"), server.url])
+        assert ((await engine.queues()).documents, proxy.lost) == ([], 1)
+        await engine.close()
 
 
 async def test_a_source_that_stops_leaves_nothing_behind(server: Server, own: Engine) -> None:
@@ -236,7 +224,7 @@ def test_a_connection_that_was_closed_meanwhile_is_not_used_again(kind: str) -> 
     async def calls() -> list[Any]:
         values = []
         for _ in range(2):
-            values.append(msgpack.unpackb((await engine.send("POST", "/call/mark", b"x", repeats=False)).body))
+            values.append(msgpack.unpackb((await engine.send("POST", "/call/mark", b"x", is_read=False)).body))
             time.sleep(0.2)  # noqa: ASYNC251
         await engine.close()
         return values

@@ -71,7 +71,7 @@ class FakeInfo:
     def __init__(self, **info: str) -> None:
         self.answer = info
 
-    async def info(self, section: str) -> dict[str, str]:
+    async def info(self) -> dict[str, str]:
         return self.answer
 
 

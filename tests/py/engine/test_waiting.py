@@ -165,10 +165,9 @@ async def test_draining_answers_open_polls_at_once(engine: Engine, waiting: Wait
     assert await waiting.pick({"worker": "w", "queues": "mail"}, POLL_S) == [-1]
 
 
-async def test_polls_with_one_wish_share_one_connection_and_the_last_closes_it(
-    engine: Engine, waiting: Waiting, monkeypatch: pytest.MonkeyPatch
+async def test_polls_with_one_wish_share_one_connection_and_the_last_gives_it_back(
+    engine: Engine, waiting: Waiting
 ) -> None:
-    monkeypatch.setattr(wake, "LINGER_S", 0.01)
     polls = [poll(waiting, f"w{number}", ["a", "b"]) for number in range(5)]
     polls += [poll(waiting, "other", ["b", "a"])]
     await eventually(lambda: waiting.channels and waiting.channels[0].sleepers == 6)

@@ -24,8 +24,8 @@ FLOORS: dict[str, dict[str, int]] = {
     "the server": {"server": 3460},
     "the engine's hand": {
         "cluster": 900,
-        "engine": 2340,
-        "connection": 1280,
+        "engine": 2290,
+        "connection": 1100,
         "bundle": 530,
         "manifest": 600,
         "errors": 160,

@@ -53,10 +53,8 @@ class Client:
     async def is_replicated(self) -> None:
         """All that was done so far is on the replicas: what is lost otherwise is not the matter here."""
         replicas = int((await self.redis.info("replication"))["connected_slaves"])
-        async with self.redis.pipeline(transaction=False) as pipe:
-            pipe.set(f"behind{NAMESPACE}", 1)
-            pipe.execute_command("WAIT", replicas, 10_000)
-            assert (await pipe.execute())[1] == replicas
+        await self.redis.set(f"behind{NAMESPACE}", 1)  # by the same connection as WAIT, if nobody else calls
+        assert await self.redis.call("WAIT", replicas, 10_000) == replicas
 
     async def goes_on(self, fault: Callable[[], Awaitable[object]], within_s: float) -> float:
         """What waits already when `fault` comes, and what comes later, is served soon; nothing false is said.

@@ -46,15 +46,13 @@ class Load:
         """Have what was sent so far on a replica, again and again. One that was promoted says nothing of what
         the other had."""
         async with connect(self.site.url) as redis:
-            Engine(redis, NAMESPACE)  # says whose slot it is
             while True:
-                count, losses = len(self.sent), self.losses
+                count, before = len(self.sent), (self.losses, redis.generation)
                 with contextlib.suppress(RedisError, OSError):
-                    async with redis.pipeline(transaction=False) as pipe:
-                        pipe.set(f"behind{NAMESPACE}", 1)
-                        pipe.execute_command("WAIT", 1, 500)
-                        if (await pipe.execute())[1] and losses == self.losses:
-                            self.confirmed = count
+                    await redis.set(f"behind{NAMESPACE}", 1)
+                    # By the same connection: nobody else uses this client.
+                    if await redis.call("WAIT", 1, 500) and before == (self.losses, redis.generation):
+                        self.confirmed = count
                 await asyncio.sleep(0.05)
 
     @contextlib.contextmanager
