@@ -71,6 +71,14 @@ class Partitions(Engine):
         self.routes = Routes(engines)
         self.picking = Waiting(*engines)
 
+    def of(self, job_id: str) -> Engine:
+        return self.engines[self.number_of(job_id)]
+
+    async def close(self) -> None:
+        if not plainly.is_plain():
+            await self.picking.stop()
+        await super().close()
+
     def number_of(self, what: object) -> int:
         """The partition of a job's id, or the one where a name is noted."""
         return number_of(what, len(self.engines)) if isinstance(what, str | bytes) else 0

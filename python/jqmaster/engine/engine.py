@@ -19,6 +19,7 @@ from jqmaster.bundle.build import Bundle, builtin
 from jqmaster.connection import plainly
 from jqmaster.connection.connect import connect
 from jqmaster.connection.endpoint import PASSES_S, endpoint_of, is_passing, refusal
+from jqmaster.connection.together import Together
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine import manifest
 from jqmaster.engine.calling import Argument, Spec, given, pack
@@ -28,6 +29,7 @@ from jqmaster.engine.scripts import (
     check_namespace,
     install,
     is_missing_function,
+    load,
     load_library,
     refuses_functions,
 )
@@ -51,7 +53,7 @@ def _say_new(namespace: str) -> None:
 class Engine(Operations):
     """Runs the operations of one namespace in Redis; ``engine.http`` has them by a server.
 
-    Holds no connection of its own; whoever made ``redis`` closes it.
+    ``close`` closes ``redis``.
 
     An operation of the library is called by FCALL, all others by EVALSHA. Where functions cannot be called,
     which the first call shows for all callers of a pool of connections, all are called by EVALSHA.
@@ -105,6 +107,22 @@ class Engine(Operations):
         self._endpoint.reply_s = max(self._endpoint.reply_s, self._timeout_s)
         self._recreates = recreate
         self._is_known = self._is_missed = False
+        self._shared = {name: Together(functools.partial(self._observed, name)) for name in ("enqueue", "watch")}
+
+    def of(self, _job_id: str) -> Engine:
+        """That of the partition that has a job."""
+        return self
+
+    async def load(self) -> str:
+        """See ``scripts.load``."""
+        for engine in self.engines:
+            version = await load(engine.redis, engine.namespace, self.scripts, form=engine.form)
+        return version
+
+    async def close(self) -> None:
+        """Close the connections."""
+        for engine in self.engines:
+            await engine.redis.aclose()
 
     async def differences(self) -> list[str]:
         """What is set otherwise in some partitions than in the first: nothing, where there is one namespace."""
@@ -116,6 +134,11 @@ class Engine(Operations):
         return "functions" if self._functions and self._endpoint.has_functions else "scripts"
 
     async def raw(self, operation: str, *arguments: Argument) -> Any:
+        if _is_single(operation, arguments) and not plainly.is_plain():
+            return await self._shared[operation].get(*arguments)
+        return await self._observed(operation, *arguments)
+
+    async def _observed(self, operation: str, *arguments: Argument) -> Any:
         if self.observe is None:
             return await self._call(operation, arguments)
         started, code = time.perf_counter(), "ok"
@@ -209,6 +232,13 @@ class Engine(Operations):
             return
         log.info("functions cannot be used in this Redis, scripts are: %s", problem)
         self._endpoint.has_functions = False
+
+
+def _is_single(operation: str, arguments: Sequence[Argument]) -> bool:
+    """Whether a call may be made along with those of others: numbers in `depends` are places in a call."""
+    if operation == "enqueue":
+        return len(arguments) == 2 and isinstance(arguments[0], bytes) and b"depends" not in arguments[0]
+    return operation == "watch" and len(arguments) == 1
 
 
 class _Again:

@@ -18,11 +18,13 @@ import hypercorn.asyncio
 from redis.exceptions import RedisError
 
 from jqmaster import __version__
-from jqmaster.cluster.opening import Opened
+from jqmaster.cluster.opening import open_engine
 from jqmaster.connection.url import without_password
 from jqmaster.connection.wake import end
+from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.scripts import Form
+from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import JQError, UnsuitableServer
 from jqmaster.server import logs
 from jqmaster.server.dispatch import Dispatch
@@ -145,30 +147,29 @@ class Server:
         listening = self._listen()
         self.redis_url = options.redis_url or await self._own_redis()
         try:
-            here = Opened(self.redis_url, options.namespace, form=options.form, recreate=options.recreate)
-            self._parts.push_async_callback(here.close)
-            await here.load()
-            keyring = await self._keys(here.engine)
+            engine = open_engine(self.redis_url, options.namespace, form=options.form, recreate=options.recreate)
+            self._parts.push_async_callback(engine.close)
+            await engine.load()
+            keyring = await self._keys(engine)
         except UnsuitableServer as error:
             raise StartError(str(error), EXIT_REDIS) from None
         except (JQError, RedisError, ValueError) as error:
             raise StartError(f"cannot use Redis at {without_password(self.redis_url)}: {error}", EXIT_REDIS) from None
-        waiting, ended = here.waiting(), here.ended()
+        waiting, ended = Waiting(*engine.engines), Ended(engine)
         self._parts.push_async_callback(waiting.stop)
         self._parts.push_async_callback(ended.stop)
-        engine, meters, egress = here.engine, Meters(), options.egress()
+        meters, egress = Meters(), options.egress()
         name = f"{socket.gethostname()}:{os.getpid()}"
-        share = max(1, options.max_deliveries // len(here.engines))
+        share = max(1, options.max_deliveries // len(engine.engines))
         self.dispatches = [
             Dispatch(part, master=name, egress=egress, keyring=keyring, max_deliveries=share, meters=meters)
-            for part in here.engines
+            for part in engine.engines
         ]
         self.webhooks = Webhooks(engine, waiting, master=name, egress=egress, meters=meters)
         self.master = Master(
             engine, waiting, ended, keyring, proxies=options.trusted_proxies, meters=meters,
             redis=without_password(self.redis_url), environment=options.environment, color=options.environment_color,
         )  # fmt: skip
-        self.master.enqueuing = here.enqueuing()
         self._serve_http(listening)
         # The HTTP server still answers meanwhile: outcomes of running jobs are welcome to the end.
         self._parts.push_async_callback(self._stop_work)

@@ -15,7 +15,6 @@ from bare import worker_of
 from jqmaster import JQ
 from jqmaster.cluster.cluster import Cluster
 from jqmaster.cluster.names import home_of, number_of
-from jqmaster.cluster.opening import Opened
 from jqmaster.worker.sources import RedisSource
 from jqmaster.worker.worker import Worker
 from parts import audit_all, eventually, until
@@ -113,18 +112,18 @@ async def test_where_there_are_many_partitions_one_serves_those_where_it_does_no
     async def a(argument: str) -> None:
         ran[argument] += 1
 
-    place = Opened(nodes.url, name)
-    await place.load()
+    jq = Cluster(nodes.url, name)
+    await jq.load()
     keys = {home_of(f"k{number}", 20): f"k{number}" for number in range(500)}
     async with working(nodes, name, {"a": a}):
         await asyncio.sleep(0.5)
         began = time.monotonic()
         for key in keys.values():
-            await add(place.engine, {"unique": key}, argument=key)  # type: ignore[arg-type]
+            await add(jq, {"unique": key}, argument=key)
         await eventually(lambda: len(ran) == 20)
         assert time.monotonic() - began < SERVED_S + 1
     assert set(ran.values()) == {1}
-    await place.close()
+    await jq.close()
 
 
 async def test_a_running_job_is_cancelled_at_once_wherever_it_is(nodes: RedisCluster, name: str, jq: Cluster) -> None:

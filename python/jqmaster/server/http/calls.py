@@ -50,8 +50,6 @@ async def run(
     elif spec and name in _NOTED:
         arguments[0] = map_with({**members(arguments[0]), "actor": who.name})
     match name:
-        case "enqueue":
-            reply = await _enqueue(master, arguments)
         case "pick":
             reply = await _pick(master, request, arguments, spec, wait_s)
         case "finish":
@@ -101,14 +99,6 @@ async def unless(work: Awaitable[Any], *events: Awaitable[Any]) -> Any:
     finally:
         for task in (working, *waiting):
             task.cancel()
-
-
-async def _enqueue(master: Master, arguments: list[bytes]) -> Any:
-    """A single job shares a call with those of others, where nothing speaks against it: numbers in `depends` are places
-    in a call."""
-    if len(arguments) != 2 or b"depends" in arguments[0]:
-        return await master.engine.raw("enqueue", *arguments)
-    return await master.enqueuing.get(*arguments)
 
 
 async def _pick(
