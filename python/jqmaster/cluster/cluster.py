@@ -3,8 +3,8 @@ of a script's head names the way: to which of them it goes, and how their answer
 
 from __future__ import annotations
 
-import random
 import re
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,15 +12,16 @@ from jqmaster.cluster import listings
 from jqmaster.cluster.names import home_of, is_registered
 from jqmaster.cluster.partitions import Call, Partitions, all_of
 from jqmaster.cluster.routes import split, unpacked
-from jqmaster.connection import plainly
 from jqmaster.engine import packform, replies
-from jqmaster.engine.calling import Argument, new_request, pack
+from jqmaster.engine.calling import Argument, pack
 from jqmaster.engine.engine import Engine
+from jqmaster.engine.waiting import MOST_REMEMBERED, in_order
 from jqmaster.errors import Invalid, JQError
 from jqmaster.manifest.manifest import operations
 
 Ask = Callable[[int, list[int]], Awaitable[Sequence[Any]]]
 
+MOVES_S = 0.5  # in this time a worker that is always busy moves as often as there are partitions
 _INDEX = re.compile(r"(\w+)\[(\d+)\]")
 
 
@@ -115,21 +116,20 @@ async def _enqueue(cluster: Partitions, call: Call) -> Any:
     return [part for answer in await scattered("jobs", parts, ask) for part in answer]
 
 
-async def _picked(cluster: Partitions, spec: Mapping[str, Any]) -> Any:
-    spec = {name: value for name, value in spec.items() if name != "wait"}
-    if not plainly.is_plain():
-        return await cluster.picking.pick(spec, 0)
-    reply: Any = [-1]
-    for number in random.sample(range(len(cluster.engines)), len(cluster.engines)):
-        reply = await cluster.at(number, Call("pick", [pack(spec)]))
+async def _pick(cluster: Partitions, call: Call) -> Any:
+    """In one partition after the other, until there are jobs."""
+    moments: list[int] = []
+    for engine in in_order(cluster.engines, call.spec.get("request")):
+        reply = await engine.raw("pick", *call.arguments)
         if len(reply) > 1:
-            break
-    return reply
+            return [0, *reply[1:]]  # others may have more
+        moments += [next_ms for next_ms in reply if next_ms >= 0]
+    return [min(moments, default=-1)]
 
 
 async def _finish(cluster: Partitions, call: Call) -> Any:
-    """Outcomes go where their jobs are. The next job is of the same partition, which costs no call of its own, unless
-    there is none, or the worker has not looked at another partition for a while."""
+    """Outcomes go where their jobs are. The next job is of the partition of the last one, which costs no call of its
+    own; where there is none, and now and then, the worker is to look in all."""
     outcomes, ids, at = [], [], 1
     while at < len(call.arguments):
         spec = unpacked(call.arguments[at])
@@ -137,28 +137,31 @@ async def _finish(cluster: Partitions, call: Call) -> Any:
         ids.append(spec.get("id"))
         outcomes.append(call.arguments[at : at + 2 + 2 * (follow if type(follow) is int else 0)])
         at += len(outcomes[-1])
-    pick = call.spec.get("pick")
-    if not isinstance(pick, dict) and not outcomes:
-        return await cluster.at(0, call)  # which says what is wrong
-    wish = {"request": new_request(), **pick} if isinstance(pick, dict) else {}
-    full = {**wish, "worker": call.spec.get("worker")}
-    home = cluster.number_of(ids[-1]) if outcomes and not (wish and cluster.picking.is_due(full)) else -1
-    picked: list[Any] = [0]
+    worker, pick = call.spec.get("worker"), call.spec.get("pick")
+    home = cluster.number_of(ids[-1] if ids else worker)
+    takes_home = pick is not None and not (ids and _moves(cluster, str(worker)))
+    picked: list[Any] = []
 
     async def ask(number: int, indexes: list[int]) -> Any:
-        takes = pick if not wish else wish if number == home else None
         sent = [argument for index in indexes for argument in outcomes[index]]
-        reply = await cluster.at(number, Call("finish", [call.but(pick=takes).arguments[0], *sent]))
-        picked[:] = reply[len(indexes) :] or picked
+        spec = call.but(pick=pick if takes_home and number == home else None).arguments[:1]
+        reply = await cluster.at(number, Call("finish", [*spec, *sent]))
+        picked.extend(reply[len(indexes) :])
         return reply[: len(indexes)]
 
-    answers = await scattered("outcomes", cluster.parts(ids), ask)
-    if not wish:
-        return answers
-    if len(picked) > 1:
-        cluster.picking.note(full, home, picked)
-        return [*answers, *picked]
-    return [*answers, *await _picked(cluster, full)]
+    answers = await scattered("outcomes", cluster.parts(ids) or {home: []}, ask)
+    return answers if pick is None else [*answers, 0, *picked[1:]]
+
+
+def _moves(cluster: Partitions, worker: str) -> bool:
+    """Whether a worker is to look for its next job in all partitions, which so have their turn twice a second."""
+    now = time.monotonic()
+    if now < cluster.moves.get(worker, 0.0):
+        return False
+    if len(cluster.moves) >= MOST_REMEMBERED:
+        cluster.moves.clear()
+    cluster.moves[worker] = now + MOVES_S / len(cluster.engines)
+    return True
 
 
 async def _register(cluster: Partitions, call: Call) -> Any:
@@ -247,10 +250,10 @@ async def _none(cluster: Partitions, call: Call) -> Any:
 
 WAYS: Mapping[str, Callable[[Partitions, Call], Awaitable[Any]]] = {
     "first": lambda cluster, call: cluster.at(0, call),
-    "pick": lambda cluster, call: _picked(cluster, call.spec),
-    "all": _all, "none": _none, "job": _job, "jobs": _jobs, "name": listings.by_name, "order": listings.interleaved,
-    "turn": listings.in_turn, "heartbeat": _heartbeat, "enqueue": _enqueue, "finish": _finish, "register": _register,
-    "schedule": _schedule, "constrain": _constrain, "tick": _tick, "stats": _stats, "found": _found,
+    "pick": _pick, "all": _all, "none": _none, "job": _job, "jobs": _jobs, "name": listings.by_name,
+    "order": listings.interleaved, "turn": listings.in_turn, "heartbeat": _heartbeat, "enqueue": _enqueue,
+    "finish": _finish, "register": _register, "schedule": _schedule, "constrain": _constrain, "tick": _tick,
+    "stats": _stats, "found": _found,
 }  # fmt: skip
 
 # What is set alike in all partitions, beside the settings: listings, what names a thing, and which fields are set.

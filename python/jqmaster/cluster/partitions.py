@@ -11,7 +11,6 @@ from jqmaster.cluster.routes import Routes, unpacked
 from jqmaster.connection import plainly
 from jqmaster.engine.calling import Argument, pack
 from jqmaster.engine.engine import Engine, connect
-from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import NotFound, Unavailable, Vanished
 
 
@@ -69,15 +68,10 @@ class Partitions(Engine):
         super().__init__(engines[0].redis, self.namespaces[0], **how)
         self.engines = engines
         self.routes = Routes(engines)
-        self.picking = Waiting(*engines)
+        self.moves: dict[str, float] = {}  # when a worker is to look in all again
 
     def of(self, job_id: str) -> Engine:
         return self.engines[self.number_of(job_id)]
-
-    async def close(self) -> None:
-        if not plainly.is_plain():
-            await self.picking.stop()
-        await super().close()
 
     def number_of(self, what: object) -> int:
         """The partition of a job's id, or the one where a name is noted."""

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import redis.asyncio as redis_asyncio
@@ -46,6 +46,27 @@ async def end(tasks: Iterable[asyncio.Task[Any] | None], within_s: float | None 
         await asyncio.wait(ending, timeout=within_s)
 
 
+async def sleep(channels: Sequence[Channel], timeout_s: float, who: str = "") -> list[Channel]:
+    """Wait for a marker on one of the channels, for the moment set by `look_in`, for `pass_on`, or until the time is
+    up. Gives the channels where it was something else than the time: look for work there at once. When it is cancelled,
+    their wakes go to the next sleepers."""
+    if timeout_s <= 0 or any(channel.stopped for channel in channels):
+        return []
+    alarm = asyncio.Event()
+    for channel in channels:
+        channel.enter(alarm, who)
+    try:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await alarm.wait()
+    except asyncio.CancelledError:
+        for channel in channels:
+            if channel.leave(alarm):
+                channel.pass_on()
+        raise
+    return [channel for channel in channels if channel.leave(alarm)]
+
+
 class Channel:
     """The sleepers of one channel in this process, their BZPOPMIN connection and their timer."""
 
@@ -70,29 +91,24 @@ class Channel:
         """Whether there is a connection, in use or kept for a while."""
         return self._listener is not None and not self._listener.done()
 
+    @property
+    def stopped(self) -> bool:
+        return self._stopped
+
     async def sleep(self, timeout_s: float, who: str = "") -> bool:
-        """Wait for a marker, for the moment set by `look_in`, for `pass_on`, or until the time is up; say
-        whether it was something else than the time. When this returns, look for work at once. When it is
-        cancelled, the wake goes to the next sleeper."""
-        if self._stopped or timeout_s <= 0:
-            return False
-        alarm = asyncio.Event()
+        """`sleep` here alone."""
+        return bool(await sleep([self], timeout_s, who))
+
+    def enter(self, alarm: asyncio.Event, who: str) -> None:
+        """Have `alarm` set when somebody is to look here."""
         self._sleepers[alarm] = who
         self._sleeper_came.set()
         if not self.connected:
             self._listener = asyncio.create_task(self._listen(), name=f"wake {self.key}")
-        try:
-            async with asyncio.timeout(timeout_s):
-                await alarm.wait()
-        except TimeoutError:
-            return alarm.is_set()
-        except asyncio.CancelledError:
-            if alarm.is_set():
-                self.pass_on()
-            raise
-        finally:
-            self._sleepers.pop(alarm, None)
-        return True
+
+    def leave(self, alarm: asyncio.Event) -> bool:
+        """Whether it was set from here."""
+        return self._sleepers.pop(alarm, None) is None
 
     def pass_on(self) -> None:
         """Wake the one that has slept longest, here; else whoever sleeps in another process."""
