@@ -52,10 +52,10 @@ async def _job(cluster: Partitions, call: Call) -> Any:
 
 
 async def _jobs(cluster: Partitions, call: Call) -> Any:
-    """Each where it is. Or those that fit, in one partition after the other."""
+    """Each where it is. Or those that fit, as many in each partition."""
     spec, arguments = call.spec, call.arguments
     if "where" in spec:
-        return await listings.in_turn(cluster, call)
+        return await listings.of_each(cluster, call)
     name = "jobs" if "jobs" in spec or call.operation == "change" else "ids"
     entries = spec.get(name) if name in spec else arguments
     if call.operation == "change" and len(arguments) % 2 == 0:
@@ -216,12 +216,6 @@ async def _constrain(cluster: Partitions, call: Call) -> Any:
     return listings.merged("constraints", await cluster.everywhere(call, changes=True))
 
 
-async def _tick(cluster: Partitions, call: Call) -> Any:
-    answers = await cluster.everywhere(call)
-    moments = [next_ms for next_ms, _ in answers if next_ms >= 0]
-    return [min(moments, default=-1), sum(steps for _, steps in answers)]
-
-
 async def _stats(cluster: Partitions, call: Call) -> Any:
     """Buckets of the same time, or by queue and name."""
     if call.spec.get("series"):
@@ -251,9 +245,8 @@ async def _none(cluster: Partitions, call: Call) -> Any:
 WAYS: Mapping[str, Callable[[Partitions, Call], Awaitable[Any]]] = {
     "first": lambda cluster, call: cluster.at(0, call),
     "pick": _pick, "all": _all, "none": _none, "job": _job, "jobs": _jobs, "name": listings.by_name,
-    "order": listings.interleaved, "turn": listings.in_turn, "heartbeat": _heartbeat, "enqueue": _enqueue,
-    "finish": _finish, "register": _register, "schedule": _schedule, "constrain": _constrain, "tick": _tick,
-    "stats": _stats, "found": _found,
+    "each": listings.of_each, "heartbeat": _heartbeat, "enqueue": _enqueue, "finish": _finish, "register": _register,
+    "schedule": _schedule, "constrain": _constrain, "stats": _stats, "found": _found,
 }  # fmt: skip
 
 # What is set alike in all partitions, beside the settings: listings, what names a thing, and which fields are set.

@@ -88,7 +88,7 @@ async def test_jobs_are_asked_for_wherever_they_are(jq: Cluster) -> None:
         await jq.cancel(ids, atomic=True)
 
 
-async def test_all_that_fit_are_done_partition_by_partition(jq: Cluster) -> None:
+async def test_all_that_fit_are_done_in_all_partitions(jq: Cluster) -> None:
     for _ in range(30):
         await add(jq, {})
     changed, cursor = 0, ""
