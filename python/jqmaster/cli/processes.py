@@ -161,7 +161,7 @@ def _program(where: str) -> JQ:
 def load() -> None:
     """Load the scripts into Redis, and set the namespace up."""
     from jqmaster.bundle.build import builtin
-    from jqmaster.cluster.opening import open_engine
+    from jqmaster.cluster.cluster import open_engine
     from jqmaster.errors import JQError
 
     where = current.get()

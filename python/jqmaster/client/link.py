@@ -14,7 +14,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 from urllib.parse import quote
 
-from jqmaster.cluster.opening import open_engine
+from jqmaster.cluster.cluster import open_engine
 from jqmaster.connection import plainly
 from jqmaster.connection.subscriptions import listened
 from jqmaster.engine.ended import ENDED, Ended, glance

@@ -9,12 +9,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from jqmaster.cluster import listings
-from jqmaster.cluster.names import home_of, is_registered
+from jqmaster.cluster.names import home_of, is_cluster, is_registered
 from jqmaster.cluster.partitions import Call, Partitions, all_of
 from jqmaster.cluster.routes import split, unpacked
 from jqmaster.engine import packform, replies
 from jqmaster.engine.calling import Argument, pack
-from jqmaster.engine.engine import Engine
+from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.waiting import MOST_REMEMBERED, in_order
 from jqmaster.errors import Invalid, JQError
 from jqmaster.manifest.manifest import operations
@@ -249,13 +249,6 @@ WAYS: Mapping[str, Callable[[Partitions, Call], Awaitable[Any]]] = {
     "schedule": _schedule, "constrain": _constrain, "stats": _stats, "found": _found,
 }  # fmt: skip
 
-# What is set alike in all partitions, beside the settings: listings, what names a thing, and which fields are set.
-_SET = {
-    "queues": ("name", "paused", "max_waiting", "fair", "settings"),
-    "constraints": ("id", "match", "by", "concurrency", "rate", "shared"),
-    "keys": ("id", "digest", "roles", "queues"),
-}
-
 
 class Cluster(Partitions):
     """The operations of a cluster, whose name is such as `{shop:*/16}`. Raises what `jqmaster.errors` has."""
@@ -263,24 +256,8 @@ class Cluster(Partitions):
     async def raw(self, operation: str, *arguments: Argument) -> Any:
         return await WAYS[operations()[operation].over](self, Call(operation, arguments))
 
-    async def differences(self) -> list[str]:
-        """See `Engine.differences`."""
-        first, *others = await all_of(map(_set_in, self.engines))
-        return [
-            f"{what} is not in partition {number} what it is in partition 0"
-            for number, other in enumerate(others, 1)
-            for what in sorted(first.keys() | other.keys())
-            if first.get(what) != other.get(what)
-        ]
 
-
-async def _set_in(engine: Engine) -> dict[str, Any]:
-    """What is set in a partition, by what it is."""
-    found: dict[str, Any] = {f"setting {name}": value for name, value in (await engine.config()).items()}
-    for listing, (name, *fields) in _SET.items():
-        more = {"digests": True} if listing == "keys" else {}
-        async for document in engine.each(listing, count=1000, **more):
-            # A queue may be known in some for which nothing is set.
-            if is_set := {field: document[field] for field in fields if document.get(field)}:
-                found[f"{listing.removesuffix('s')} {document[name]}"] = is_set
-    return found
+def open_engine(url: str, namespace: str, **how: Any) -> Engine:
+    """The operations of a namespace such as `{shop}`, or of a cluster such as `{shop:*/16}`, with connections of their
+    own. `how`: of `Engine`. Raises ValueError for a URL or a name that cannot be."""
+    return Cluster(url, namespace, **how) if is_cluster(namespace) else Engine(connect(url), namespace, **how)

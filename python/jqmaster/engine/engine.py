@@ -124,10 +124,6 @@ class Engine(Operations):
         for engine in self.engines:
             await engine.redis.aclose()
 
-    async def differences(self) -> list[str]:
-        """What is set otherwise in some partitions than in the first: nothing, where there is one namespace."""
-        return []
-
     @property
     def form_in_use(self) -> Literal["functions", "scripts"]:
         """How the operations are called that have both forms, as far as is known."""

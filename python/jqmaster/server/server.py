@@ -18,7 +18,7 @@ import hypercorn.asyncio
 from redis.exceptions import RedisError
 
 from jqmaster import __version__
-from jqmaster.cluster.opening import open_engine
+from jqmaster.cluster.cluster import open_engine
 from jqmaster.connection.url import without_password
 from jqmaster.connection.wake import end
 from jqmaster.engine.ended import Ended

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from redis.asyncio import Redis
 
-from jqmaster.cluster.opening import open_engine
+from jqmaster.cluster.cluster import open_engine
 from jqmaster.connection.subscriptions import listened
 from jqmaster.connection.wake import backoff_s
 from jqmaster.engine import replies

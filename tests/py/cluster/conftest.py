@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from jqmaster.cluster.cluster import Cluster
-from jqmaster.cluster.opening import open_engine
+from jqmaster.cluster.cluster import Cluster, open_engine
 from topologies import Cluster as RedisCluster
 from topologies import cluster
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from redis.crc import key_slot
 
-from jqmaster.cluster.cluster import WAYS
+from jqmaster.cluster.cluster import WAYS, open_engine
 from jqmaster.cluster.names import home_of, is_cluster, number_of, partitions
-from jqmaster.cluster.opening import open_engine
 from jqmaster.manifest.manifest import operations
 
 VECTORS = json.loads((Path(__file__).parents[1] / "data" / "cluster.json").read_text())

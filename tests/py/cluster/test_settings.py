@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from jqmaster.cli.doctor import differences
 from jqmaster.cluster.cluster import Cluster
 from jqmaster.cluster.names import home_of
 from jqmaster.engine.calling import pack
@@ -68,7 +69,7 @@ async def test_a_partition_that_does_not_answer_is_named_and_the_call_may_be_rep
         return False
 
     await eventually(is_set)
-    assert await jq.differences() == []
+    assert await differences(jq) == []
     await jq.close()
 
 
@@ -80,7 +81,7 @@ async def test_differences_are_found_in_all_that_is_set(jq: Cluster) -> None:
     await jq.engines[2].unconstrain("c")
     await jq.engines[3].revoke(key["id"])
     await add(jq, {})
-    assert [problem.partition(" what ")[0] for problem in await jq.differences()] == [
+    assert [problem.partition(" what ")[0] for problem in await differences(jq)] == [
         "queue a is not in partition 1", "constraint c is not in partition 2", f"key {key['id']} is not in partition 3",
     ]  # fmt: skip
 
@@ -105,7 +106,7 @@ async def test_a_limit_too_small_to_divide_is_refused_with_what_to_do(jq: Cluste
     with pytest.raises(Invalid) as refused:
         await jq.constrain("c", {"name": "a"}, rate={"limit": 5, "period": 1})
     assert refused.value.path == "rate.limit"
-    assert await jq.differences() == []
+    assert await differences(jq) == []
 
 
 @pytest.mark.parametrize(
