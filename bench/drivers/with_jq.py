@@ -35,7 +35,7 @@ async def serve() -> None:
 async def prepare() -> None:
     if jq.url.startswith("http"):
         return  # the server has loaded the scripts
-    from jqmaster.cluster.opening import open_engine
+    from jqmaster.cluster.cluster import open_engine
 
     engine = open_engine(jq.url, jq.namespace)
     await engine.load()

@@ -60,45 +60,34 @@ async def _jobs(cluster: Partitions, call: Call) -> Any:
     entries = spec.get(name) if name in spec else arguments
     if call.operation == "change" and len(arguments) % 2 == 0:
         entries = list(zip(arguments[::2], arguments[1::2], strict=True))
-    if not isinstance(entries, list | tuple) or not entries:
-        return await cluster.at(cluster.number_of(spec.get("worker")), call)
-    parts = cluster.parts(_id_in(entry) for entry in entries)
+    if not isinstance(entries, list | tuple):
+        return await cluster.at(0, call)  # which says what is wrong
+    parts = cluster.parts(map(_id_in, entries)) or {cluster.number_of(spec.get("worker")): []}
     if spec.get("atomic") and len(parts) > 1:
         raise Invalid("the jobs are in several partitions, which cannot be asked for all or none", "atomic")
+    if call.operation == "heartbeat" and is_registered(spec.get("worker")):  # it says everywhere that it lives
+        parts = {number: parts.get(number, []) for number in range(len(cluster.engines))}
+    control = [b""]
 
     async def ask(number: int, indexes: list[int]) -> Any:
         some = [entries[index] for index in indexes]
-        if name in spec:
-            return await cluster.at(number, call.but(**{name: some}))
-        flat = [part for pair in some for part in pair] if call.operation == "change" else some
-        return await cluster.at(number, Call(call.operation, flat))
+        if name not in spec:
+            flat = [part for pair in some for part in pair] if call.operation == "change" else some
+            return await cluster.at(number, Call(call.operation, flat))
+        reply = await cluster.at(number, call.but(**{name: some}))
+        if not spec.get("control"):
+            return reply
+        control.append(reply[1])
+        return reply[0]
 
-    return await scattered(name, parts, ask)
+    answers = await scattered(name, parts, ask)
+    return [answers, max(control)] if spec.get("control") else answers
 
 
 def _id_in(entry: Any) -> Any:
     if isinstance(entry, tuple):
         return unpacked(entry[0]).get("id")
     return next(iter(entry), None) if isinstance(entry, list) else entry
-
-
-async def _heartbeat(cluster: Partitions, call: Call) -> Any:
-    """A worker that is registered says everywhere that it lives."""
-    jobs, control = call.spec.get("jobs"), [b""]
-    jobs = jobs if isinstance(jobs, list) else []
-
-    async def ask(number: int, indexes: list[int]) -> Any:
-        reply = await cluster.at(number, call.but(jobs=[jobs[index] for index in indexes]))
-        if not call.spec.get("control"):
-            return reply
-        control.append(reply[1])
-        return reply[0]
-
-    parts = cluster.parts(map(_id_in, jobs)) or {cluster.number_of(call.spec.get("worker")): []}
-    if is_registered(call.spec.get("worker")):
-        parts = {number: parts.get(number, []) for number in range(len(cluster.engines))}
-    answers = await scattered("jobs", parts, ask)
-    return [answers, max(control)] if call.spec.get("control") else answers
 
 
 # -- jobs and workers --------------------------------------------------------------------------------------------------
@@ -196,24 +185,24 @@ async def _schedule(cluster: Partitions, call: Call) -> Any:
 # -- all of them -------------------------------------------------------------------------------------------------------
 
 
+_LISTED = {"queue": "queues", "constrain": "constraints"}
+
+
 async def _all(cluster: Partitions, call: Call) -> Any:
-    """The same in each."""
+    """The same in each. Of a constraint each has a part of the limits, unless it has keys of its own."""
+    if call.operation == "constrain":
+        match = unpacked(call.arguments[1]) if len(call.arguments) > 1 else {}
+        is_exact = len(cluster.engines) == 1 or await cluster.routes.is_exact(call.spec.get("by"), match)
+        call = call.but(shared=None if is_exact else True)
     if call.operation == "queue" and call.spec.get("known"):  # in one partition perhaps: then it is changed in all
         await cluster.everywhere(call, changes=True)
         call = call.but(known=None)
     answers = await cluster.everywhere(call, changes=True)
     if call.operation == "queue":
         cluster.routes.forget(call.spec.get("name"))
-        return listings.merged("queues", answers)
+    if listing := _LISTED.get(call.operation):
+        return listings.merged(listing, answers)
     return sum(answers) if call.operation == "unregister" else answers[0]
-
-
-async def _constrain(cluster: Partitions, call: Call) -> Any:
-    """Each partition has a part of the limits, unless it has keys of its own."""
-    match = unpacked(call.arguments[1]) if len(call.arguments) > 1 else {}
-    is_exact = len(cluster.engines) == 1 or await cluster.routes.is_exact(call.spec.get("by"), match)
-    call = call.but(shared=None if is_exact else True)
-    return listings.merged("constraints", await cluster.everywhere(call, changes=True))
 
 
 async def _stats(cluster: Partitions, call: Call) -> Any:
@@ -245,8 +234,8 @@ async def _none(cluster: Partitions, call: Call) -> Any:
 WAYS: Mapping[str, Callable[[Partitions, Call], Awaitable[Any]]] = {
     "first": lambda cluster, call: cluster.at(0, call),
     "pick": _pick, "all": _all, "none": _none, "job": _job, "jobs": _jobs, "name": listings.by_name,
-    "each": listings.of_each, "heartbeat": _heartbeat, "enqueue": _enqueue, "finish": _finish, "register": _register,
-    "schedule": _schedule, "constrain": _constrain, "stats": _stats, "found": _found,
+    "each": listings.of_each, "enqueue": _enqueue, "finish": _finish, "register": _register, "schedule": _schedule,
+    "stats": _stats, "found": _found,
 }  # fmt: skip
 
 

@@ -18,7 +18,6 @@ from jqmaster.errors import Invalid
 from jqmaster.manifest.manifest import operations
 
 _COUNT = 100  # of a page that does not say
-_IN_ALL = ("all", "constrain")  # what goes to all partitions alike: the first one's trail tells of it
 
 Rule = Callable[[list[Any]], Any]
 
@@ -86,8 +85,6 @@ class Listing(NamedTuple):
 
     names: Sequence[str]
     """The fields that name a thing, in their order; none, where pages have pairs of a name and a count."""
-    asked: str = ""
-    """The field of the spec that asks for some by name."""
     rules: Mapping[str, Rule] = {}
     first: Callable[[Document], float] = lambda _: 0
     """Sorts them."""
@@ -97,18 +94,18 @@ _TIMES: Mapping[str, Rule] = {"wait": _distribution, "run": _distribution}
 LISTINGS: Mapping[str, Listing] = {
     # What the oldest job of a queue waits for is told by its partition.
     "queues": Listing(
-        ["name"], "names",
+        ["name"],
         {"paused": any, "workers": max, "channels": max, "empties_ms": max, "recent": _recent, "today": _recent},
         lambda queue: queue.get("oldest_ready_ms") or math.inf,
     ),
     "constraints": Listing(
-        ["id"], "ids", {"concurrency": _first, "opens_ms": min, "hold_ms": max, "more": any, "busiest": _busiest}
+        ["id"], {"concurrency": _first, "opens_ms": min, "hold_ms": max, "more": any, "busiest": _busiest}
     ),
-    "schedules": Listing(["id"], "ids"),
+    "schedules": Listing(["id"]),
     "workers": Listing(
-        ["id"], "ids", {"since_ms": min, "running": _joined, "pid": _first}, lambda worker: -(worker["seen_ms"] or 0)
+        ["id"], {"since_ms": min, "running": _joined, "pid": _first}, lambda worker: -(worker["seen_ms"] or 0)
     ),
-    "failures": Listing(["group"], "group", {"first_ms": min}, lambda group: -group["last_ms"]),
+    "failures": Listing(["group"], {"first_ms": min}, lambda group: -group["last_ms"]),
     "stats": Listing(["queue", "name"], rules=_TIMES),
     "tags": Listing([]),
 }  # fmt: skip
@@ -127,7 +124,7 @@ async def by_name(cluster: Partitions, call: Call) -> Any:
         # Once each: who names one twice is told of it twice by each partition.
         for name, blob in {_name(blob, listing.names): blob for blob in page[1:]}.items():
             found.setdefault(name, []).append(blob)
-    wanted = call.spec.get(listing.asked)
+    wanted = next((call.spec[field] for field in ("names", "ids", "group") if field in call.spec), None)
     names = [wanted] if isinstance(wanted, str) else wanted
     cursor, shown = ("", [name for name in names if name in found]) if names else _cut(found, pages, call)
     return [_bytes(cursor), *(merged(call.operation, found[name]) for name in shown)]
@@ -186,8 +183,9 @@ _ORDERS: Mapping[str, Callable[[Document], float]] = {
 
 
 def _is_of_all(call: Call, entry: bytes) -> bool:
+    """What goes to all partitions alike the first one's trail tells."""
     what = operations().get(replies.plain_value(entry)["what"]) if call.operation == "trail" else None
-    return what is not None and what.over in _IN_ALL
+    return what is not None and what.over == "all"
 
 
 def _cursors(cursor: Any, count: int) -> dict[int, str]:
