@@ -156,9 +156,7 @@ def _moves(cluster: Partitions, worker: str) -> bool:
 async def _register(cluster: Partitions, call: Call) -> Any:
     """One that is pushed to has a part of its slots in each partition, and at least one; the first gives its id."""
     if call.spec.get("announce"):
-        home, running = cluster.number_of(call.spec.get("name")), call.spec.get("running")
-        here = [one for one in running if cluster.number_of(one) == home] if isinstance(running, list) else running
-        return await cluster.at(home, call.but(running=here))
+        return await cluster.at(cluster.number_of(call.spec.get("name")), call)
     count, slots = len(cluster.engines), call.spec.get("max_jobs", 1)
     shares = [slots] * count
     if type(slots) is int and slots > 0 and call.spec.get("url") is not None:

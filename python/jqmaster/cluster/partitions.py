@@ -28,20 +28,13 @@ class Call:
 
 
 async def all_of(asked: Iterable[Awaitable[Any]]) -> list[Any]:
-    """The answers, once all are there; else the first problem, then as well. At the same time where there is a loop."""
-
-    async def answer(one: Awaitable[Any]) -> Any:
-        try:
-            return await one
-        except Exception as problem:
-            return problem
-
+    """The answers, once all are there; else the first problem, then as well. Where there is no loop one is asked after
+    the other, and none after a problem."""
     if plainly.is_plain():
-        answers = [await answer(one) for one in asked]
-    else:
-        answers = await asyncio.gather(*map(answer, asked))
+        return [await one for one in asked]
+    answers = await asyncio.gather(*asked, return_exceptions=True)
     for problem in answers:
-        if isinstance(problem, Exception):
+        if isinstance(problem, BaseException):
             raise problem
     return answers
 

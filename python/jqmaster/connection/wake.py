@@ -78,7 +78,7 @@ class Channel:
         self._sleepers: dict[asyncio.Event, str] = {}  # and who sleeps; the longest sleeper comes first
         self._sleeper_came = asyncio.Event()
         self._listener: asyncio.Task[None] | None = None
-        self._stopped = False
+        self.stopped = False
         self._timer: asyncio.TimerHandle | None = None
         self._background: set[asyncio.Task[None]] = set()
 
@@ -90,10 +90,6 @@ class Channel:
     def connected(self) -> bool:
         """Whether there is a connection, in use or kept for a while."""
         return self._listener is not None and not self._listener.done()
-
-    @property
-    def stopped(self) -> bool:
-        return self._stopped
 
     async def sleep(self, timeout_s: float, who: str = "") -> bool:
         """`sleep` here alone."""
@@ -134,7 +130,7 @@ class Channel:
 
         Kept here and not in BZPOPMIN's timeout, which overshoots by up to 100 ms.
         """
-        if next_ms < 0 or self._stopped:  # others were told to look
+        if next_ms < 0 or self.stopped:  # others were told to look
             return
         loop = asyncio.get_running_loop()
         when = loop.time() + next_ms / 1000
@@ -150,8 +146,8 @@ class Channel:
         A sleeper that has just been woken may not have looked yet, nobody else may know of the moment that `look_in`
         was told, and a marker may be on its way here.
         """
-        if not self._stopped:
-            self._stopped = True
+        if not self.stopped:
+            self.stopped = True
             self.wake_all()
             if self._timer is not None:
                 self._timer.cancel()

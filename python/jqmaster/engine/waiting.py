@@ -12,7 +12,6 @@ import time
 import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
-from weakref import WeakValueDictionary
 
 from jqmaster.connection.wake import BLOCK_S, WINDOW_MS, Channel, backoff_s, sleep
 from jqmaster.engine import replies
@@ -58,30 +57,26 @@ def in_order(engines: Sequence[Engine], request: object) -> list[Engine]:
 
 
 class _Wish:
-    """All who want jobs of the same queues in the same way: where they sleep."""
+    """All who want jobs of the same queues in the same way: where they sleep; and by worker, when its note ends that it
+    does, which wakes it until then."""
 
     def __init__(self, engines: Sequence[Engine], name: str) -> None:
-        self.name = name
+        self.name, self.polls = name, 0
+        self.until: dict[Engine, dict[str, float]] = {engine: {} for engine in engines}
         block_s = BLOCK_S if len(engines) == 1 else BLOCKS_S
         self.channels = {
             engine: Channel(engine.redis, f"{engine.namespace}:wake:{name}", block_s) for engine in engines
         }
 
 
-class _Sleeper:
-    """A worker with a wish. ``until``: when its note ends that it sleeps at a partition, which wakes it until then."""
-
-    def __init__(self, wish: _Wish, worker: str) -> None:
-        self.wish, self.worker = wish, worker
-        self.until: dict[Engine, float] = {}
-
-
 class _Poll:
-    """One pick of a sleeper. ``unanswered``: partitions that may have started jobs of which nobody knows; ``called``:
+    """A pick. ``unanswered``: partitions that may have started jobs of which nobody knows; ``called``:
     those where somebody called, and nobody has looked yet."""
 
-    def __init__(self, sleeper: _Sleeper, spec: dict[str, Any], timeout_s: float, *, is_own: bool) -> None:
-        self.sleeper, self.spec, self.is_own = sleeper, spec, is_own
+    def __init__(self, wish: _Wish, spec: Mapping[str, Any], timeout_s: float) -> None:
+        self.wish, self.worker = wish, str(spec.get("worker"))
+        self.is_own = spec.get("request") is None
+        self.spec = {**spec, "request": new_request()} if self.is_own else dict(spec)
         self.deadline = time.monotonic() + timeout_s
         self.unanswered: set[Engine] = set()
         self.called: set[Engine] = set()
@@ -93,8 +88,7 @@ class Waiting:
     def __init__(self, *engines: Engine) -> None:
         self._engines = engines
         self._is_one = len(engines) == 1
-        self._wishes: WeakValueDictionary[str, _Wish] = WeakValueDictionary()  # that sleepers have
-        self._sleepers: dict[tuple[str, str], _Sleeper] = {}  # by wish and worker
+        self._wishes: dict[str, _Wish] = {}
         self._away_until = dict.fromkeys(engines, -math.inf)
         self._is_draining = False
         self._background: set[asyncio.Task[Any]] = set()
@@ -111,22 +105,21 @@ class Waiting:
         Raises JQError for a bad spec, and Unavailable when nobody answers the first look. Safe to cancel: jobs
         that were picked for a caller who has gone are given back.
         """
-        is_own = spec.get("request") is None
-        asked = {**spec, "request": new_request()} if is_own else dict(spec)
-        poll = _Poll(self._sleeper(spec), asked, timeout_s, is_own=is_own)
+        poll = _Poll(self._wish(spec), spec, timeout_s)
+        poll.wish.polls += 1
         try:
             return await self._pick(poll)
         finally:
+            poll.wish.polls -= 1
             for engine in poll.called:
-                poll.sleeper.wish.channels[engine].pass_on()
+                poll.wish.channels[engine].pass_on()
             for engine in poll.unanswered:
                 self._spawn(self._take_back(engine, poll.spec))
 
     def look_again(self, worker: str) -> None:
         """Have this worker's long polls look at once: what it was refused may be its now."""
-        for sleeper in self._sleepers.values():
-            if sleeper.worker == worker:
-                sleeper.until.clear()
+        for until in (until for wish in self._wishes.values() for until in wish.until.values()):
+            until.pop(worker, None)
         for channel in self.channels:
             channel.wake_same(worker)
 
@@ -147,14 +140,15 @@ class Waiting:
 
     # -- a poll -----------------------------------------------------------------------------------
 
-    def _sleeper(self, spec: Mapping[str, Any]) -> _Sleeper:
-        name, worker = channel_of(spec.get("queues"), spec.get("without")), str(spec.get("worker"))
-        if (name, worker) not in self._sleepers:
-            if len(self._sleepers) >= MOST_REMEMBERED:
-                self._sleepers.clear()
-            wish = self._wishes.get(name) or _Wish(self._engines, name)
-            self._wishes[name], self._sleepers[name, worker] = wish, _Sleeper(wish, worker)
-        return self._sleepers[name, worker]
+    def _wish(self, spec: Mapping[str, Any]) -> _Wish:
+        """Those that nobody uses any more go, so that a variety of them does not pile up."""
+        name = channel_of(spec.get("queues"), spec.get("without"))
+        if name not in self._wishes:
+            for idle in [wish for wish in self._wishes.values() if not wish.polls]:
+                if not any(channel.connected for channel in idle.channels.values()):
+                    del self._wishes[idle.name]
+            self._wishes[name] = _Wish(self._engines, name)
+        return self._wishes[name]
 
     async def _pick(self, poll: _Poll) -> Reply:
         reply, is_first = list(NOTHING), True
@@ -197,16 +191,16 @@ class Waiting:
         return [engine for engine in engines if engine in poll.called or now >= self._rests_until(poll, engine)]
 
     def _rests_until(self, poll: _Poll, engine: Engine) -> float:
-        return max(poll.sleeper.until.get(engine, -math.inf), self._away_until[engine])
+        return max(poll.wish.until[engine].get(poll.worker, -math.inf), self._away_until[engine])
 
     async def _look(self, poll: _Poll, engine: Engine, *, sleeps: bool) -> Reply:
         """A pick. Raises Unavailable."""
-        sleeper, channel = poll.sleeper, poll.sleeper.wish.channels[engine]
+        wish, channel = poll.wish, poll.wish.channels[engine]
         full = {name: value for name, value in poll.spec.items() if name != "request"}
         if sleeps:
             # The engine keeps one note per worker and channel. Always the whole window, so that a short poll
             # of a worker does not shorten the note of a long one.
-            full["wait"] = {"on": sleeper.wish.name, "ms": WINDOW_MS}
+            full["wait"] = {"on": wish.name, "ms": WINDOW_MS}
         full["request"] = poll.spec["request"]  # at the end (`new_request`)
         poll.unanswered.add(engine)
         try:
@@ -224,20 +218,23 @@ class Waiting:
         poll.called.discard(engine)
         self._away_until[engine] = -math.inf
         if len(reply) > 1 or reply[0] in AGAIN:
-            # One that works all the time may not see that it is called.
-            soon = time.monotonic() + SOON_S
-            sleeper.until = {other: min(soon, until) for other, until in sleeper.until.items() if other != engine}
-            channel.wake_same(sleeper.worker)
+            wish.until[engine].pop(poll.worker, None)
+            for until in wish.until.values():  # one that works all the time may not see that it is called
+                if poll.worker in until:
+                    until[poll.worker] = min(until[poll.worker], time.monotonic() + SOON_S)
+            channel.wake_same(poll.worker)
         elif sleeps:
-            sleeper.until[engine] = time.monotonic() + note_s(reply[0])
+            if len(wish.until[engine]) >= MOST_REMEMBERED:
+                wish.until[engine].clear()
+            wish.until[engine][poll.worker] = time.monotonic() + note_s(reply[0])
             channel.look_in(reply[0])
         return reply
 
     async def _sleep(self, poll: _Poll) -> None:
         """Until a partition may have something, but at most until the poll is over."""
-        channels = poll.sleeper.wish.channels
+        channels = poll.wish.channels
         up_at = min(poll.deadline, *(self._rests_until(poll, engine) for engine in self._engines))
-        called = await sleep([*channels.values()], max(0.001, up_at - time.monotonic()), poll.sleeper.worker)
+        called = await sleep([*channels.values()], max(0.001, up_at - time.monotonic()), poll.worker)
         poll.called.update(engine for engine, channel in channels.items() if channel in called)
 
     # -- giving back ------------------------------------------------------------------------------
