@@ -6,14 +6,15 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from jqmaster.cluster import listings
 from jqmaster.cluster.names import home_of, is_cluster, is_registered
 from jqmaster.cluster.partitions import Call, Partitions, all_of
-from jqmaster.cluster.routes import split, unpacked
+from jqmaster.cluster.routes import unpacked
 from jqmaster.engine import packform, replies
-from jqmaster.engine.calling import Argument, pack
+from jqmaster.engine.calling import Argument, new_request, pack
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.waiting import MOST_REMEMBERED, in_order
 from jqmaster.errors import Invalid, JQError
@@ -59,7 +60,7 @@ async def _jobs(cluster: Partitions, call: Call) -> Any:
     name = "jobs" if "jobs" in spec or call.operation == "change" else "ids"
     entries = spec.get(name) if name in spec else arguments
     if call.operation == "change" and len(arguments) % 2 == 0:
-        entries = list(zip(arguments[::2], arguments[1::2], strict=True))
+        entries = list(replies.pairs(arguments))  # a spec and an argument each
     if not isinstance(entries, list | tuple):
         return await cluster.at(0, call)  # which says what is wrong
     parts = cluster.parts(map(_id_in, entries)) or {cluster.number_of(spec.get("worker")): []}
@@ -72,8 +73,7 @@ async def _jobs(cluster: Partitions, call: Call) -> Any:
     async def ask(number: int, indexes: list[int]) -> Any:
         some = [entries[index] for index in indexes]
         if name not in spec:
-            flat = [part for pair in some for part in pair] if call.operation == "change" else some
-            return await cluster.at(number, Call(call.operation, flat))
+            return await cluster.at(number, Call(call.operation, [*chain(*some)] if entries is not arguments else some))
         reply = await cluster.at(number, call.but(**{name: some}))
         if not spec.get("control"):
             return reply
@@ -94,22 +94,23 @@ def _id_in(entry: Any) -> Any:
 
 
 async def _enqueue(cluster: Partitions, call: Call) -> Any:
-    options, parts = await split(call.arguments, cluster.routes, len(cluster.engines))
-    jobs = call.arguments[len(options) :]
+    options, pairs = call.arguments[: len(call.arguments) % 2], call.arguments[len(call.arguments) % 2 :]
+    jobs = list(replies.pairs(pairs))
 
     async def ask(number: int, indexes: list[int]) -> Any:
-        sent = [argument for index in indexes for argument in jobs[2 * index : 2 * index + 2]]
-        reply = await cluster.at(number, Call("enqueue", [*options, *sent]))
-        return list(zip(reply[::2], reply[1::2], strict=True))
+        sent = chain(*(jobs[index] for index in indexes))
+        return list(replies.pairs(await cluster.at(number, Call("enqueue", [*options, *sent]))))
 
-    return [part for answer in await scattered("jobs", parts, ask) for part in answer]
+    parts = await cluster.routes.parts(jobs, call.spec.get("request") if options else None)
+    return [*chain(*await scattered("jobs", parts, ask))]
 
 
 async def _pick(cluster: Partitions, call: Call) -> Any:
     """In one partition after the other, until there are jobs."""
     moments: list[int] = []
-    for engine in in_order(cluster.engines, call.spec.get("request")):
-        reply = await engine.raw("pick", *call.arguments)
+    alone = call.but(wait=None)  # who waits does so in all (`Waiting`)
+    for engine in in_order(cluster.engines, call.spec.get("request") or new_request()):
+        reply = await engine.raw("pick", *alone.arguments)
         if len(reply) > 1:
             return [0, *reply[1:]]  # others may have more
         moments += [next_ms for next_ms in reply if next_ms >= 0]
@@ -132,7 +133,7 @@ async def _finish(cluster: Partitions, call: Call) -> Any:
     picked: list[Any] = []
 
     async def ask(number: int, indexes: list[int]) -> Any:
-        sent = [argument for index in indexes for argument in outcomes[index]]
+        sent = chain(*(outcomes[index] for index in indexes))
         spec = call.but(pick=pick if takes_home and number == home else None).arguments[:1]
         reply = await cluster.at(number, Call("finish", [*spec, *sent]))
         picked.extend(reply[len(indexes) :])
@@ -157,13 +158,11 @@ async def _register(cluster: Partitions, call: Call) -> Any:
     """One that is pushed to has a part of its slots in each partition, and at least one; the first gives its id."""
     if call.spec.get("announce"):
         return await cluster.at(cluster.number_of(call.spec.get("name")), call)
-    count, slots = len(cluster.engines), call.spec.get("max_jobs", 1)
-    shares = [slots] * count
-    if type(slots) is int and slots > 0 and call.spec.get("url") is not None:
-        shares = [max(1, slots // count + (number < slots % count)) for number in range(count)]
-    worker = await cluster.at(0, call.but(max_jobs=shares[0]))
-    for number in range(1, count):
-        await cluster.at(number, call.but(max_jobs=shares[number], id=replies.text(worker)))
+    count, slots, worker = len(cluster.engines), call.spec.get("max_jobs", 1), None
+    is_pushed = type(slots) is int and slots > 0 and call.spec.get("url") is not None
+    for number in range(count):
+        share = max(1, slots // count + (number < slots % count)) if is_pushed else slots
+        worker = replies.text(await cluster.at(number, call.but(max_jobs=share, id=worker)))
     return worker
 
 
@@ -181,7 +180,6 @@ async def _schedule(cluster: Partitions, call: Call) -> Any:
 
 
 # -- all of them -------------------------------------------------------------------------------------------------------
-
 
 _LISTED = {"queue": "queues", "constrain": "constraints"}
 
