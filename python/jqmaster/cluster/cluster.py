@@ -22,7 +22,7 @@ from jqmaster.manifest.manifest import operations
 
 Ask = Callable[[int, list[int]], Awaitable[Sequence[Any]]]
 
-MOVES_S = 0.5  # in this time a worker that is always busy moves as often as there are partitions
+MOVES_S = 1.0  # in this time a worker that is always busy moves as often as there are partitions
 _INDEX = re.compile(r"(\w+)\[(\d+)\]")
 
 
@@ -144,7 +144,7 @@ async def _finish(cluster: Partitions, call: Call) -> Any:
 
 
 def _moves(cluster: Partitions, worker: str) -> bool:
-    """Whether a worker is to look for its next job in all partitions, which so have their turn twice a second."""
+    """Whether a worker is to look for its next job in all partitions, which so have their turn once a second."""
     now = time.monotonic()
     if now < cluster.moves.get(worker, 0.0):
         return False

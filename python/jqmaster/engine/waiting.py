@@ -26,7 +26,7 @@ NOTHING: list[Any] = [-1]
 """A pick's reply that holds no job."""
 AGAIN = (0, 1)
 """``next_ms`` of a reply that says to pick again at once: without, and with ``wait``."""
-SOON_S = 4.0  # how soon one is looked at again that did not answer, or where a worker that works is asleep
+SOON_S = 3.0  # how soon one is looked at again that did not answer, or where a worker that works is asleep
 MOST_REMEMBERED = 10_000
 BLOCKS_S = 120.0  # of a connection that waits in one of several partitions: so many have to call rarely
 
@@ -186,9 +186,10 @@ class Waiting:
         return reply
 
     def _due(self, poll: _Poll, engines: Sequence[Engine]) -> list[Engine]:
-        """Those that may have jobs and do not wake this worker."""
+        """Those that may have jobs and do not wake this worker; where it has found some comes last."""
         now = time.monotonic()
-        return [engine for engine in engines if engine in poll.called or now >= self._rests_until(poll, engine)]
+        due = [engine for engine in engines if engine in poll.called or now >= self._rests_until(poll, engine)]
+        return sorted(due, key=lambda engine: poll.worker not in poll.wish.until[engine])
 
     def _rests_until(self, poll: _Poll, engine: Engine) -> float:
         return max(poll.wish.until[engine].get(poll.worker, -math.inf), self._away_until[engine])
