@@ -9,7 +9,7 @@
 -- @errors INVALID field
 -- @flags  read
 -- @role   viewer
--- @over   turn
+-- @over   each
 -- @http   GET /alerts
 local alerts = require "jqlua.alerts.alerts"
 local arguments = require "jqlua.base.arguments"

@@ -6,7 +6,7 @@
 -- @errors INVALID field
 -- @flags  read
 -- @role   operator
--- @over   turn
+-- @over   each
 local arguments = require "jqlua.base.arguments"
 local budget = require "jqlua.job.budget"
 local check = require "jqlua.base.check"

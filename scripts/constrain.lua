@@ -13,7 +13,7 @@
 -- @errors INVALID field, INVALID match.place, FULL id
 -- @flags  write
 -- @role   operator
--- @over   constrain
+-- @over   all
 -- @http   PUT /constraint/{id}
 local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"

@@ -13,7 +13,7 @@
 -- @flags  drain, function
 -- @role   worker
 -- @bound  any
--- @over   heartbeat
+-- @over   jobs
 -- @http   POST /worker/heartbeat
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"

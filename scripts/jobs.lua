@@ -13,7 +13,7 @@
 -- @errors INVALID field
 -- @flags  read
 -- @role   viewer
--- @over   order
+-- @over   each
 -- @http   GET /jobs
 local arguments = require "jqlua.base.arguments"
 local budget = require "jqlua.job.budget"

@@ -5,7 +5,7 @@
 -- @errors INVALID limit
 -- @flags  drain, function
 -- @role   worker
--- @over   tick
+-- @over   none
 local arguments = require "jqlua.base.arguments"
 local meta = require "jqlua.base.meta"
 local sweep = require "jqlua.schedules.sweep"

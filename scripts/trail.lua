@@ -9,7 +9,7 @@
 -- @errors INVALID field
 -- @flags  read
 -- @role   operator
--- @over   order
+-- @over   each
 -- @http   GET /trail
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"

@@ -8,7 +8,7 @@
 -- @errors INVALID field, NOTFOUND id
 -- @flags  read
 -- @role   viewer
--- @over   turn
+-- @over   each
 -- @http   GET /constraint/{id}/usage
 local arguments = require "jqlua.base.arguments"
 local check = require "jqlua.base.check"

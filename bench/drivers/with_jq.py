@@ -35,11 +35,11 @@ async def serve() -> None:
 async def prepare() -> None:
     if jq.url.startswith("http"):
         return  # the server has loaded the scripts
-    from jqmaster.cluster.opening import Opened
+    from jqmaster.cluster.cluster import open_engine
 
-    namespace = Opened(jq.url, jq.namespace)
-    await namespace.load()
-    await namespace.close()
+    engine = open_engine(jq.url, jq.namespace)
+    await engine.load()
+    await engine.close()
 
 
 if __name__ == "__main__":

@@ -41,9 +41,42 @@ async def _look(engine: Operations) -> list[Finding]:
     found = [*await alerts.every(engine)]
     if isinstance(engine, Engine):
         found += of_redis(*await asked(engine))
-        for difference in await engine.differences():
+        for difference in await differences(engine):
             found.append(_finding("problem", "partitions", difference, "Repeat the call that changed it."))
     return sorted(found, key=lambda finding: list(_MARKS).index(finding["level"]))
+
+
+# What is set alike in all partitions of a cluster, beside the settings: listings, what names a thing, which fields.
+_SET = {
+    "queues": ("name", "paused", "max_waiting", "fair", "settings"),
+    "constraints": ("id", "match", "by", "concurrency", "rate", "shared"),
+    "keys": ("id", "digest", "roles", "queues"),
+}
+
+
+async def differences(engine: Engine) -> list[str]:
+    """What is set otherwise in some partitions of a cluster than in the first."""
+    if len(engine.engines) == 1:
+        return []
+    first, *others = [await _set_in(part) for part in engine.engines]
+    return [
+        f"{what} is not in partition {number} what it is in partition 0"
+        for number, other in enumerate(others, 1)
+        for what in sorted(first.keys() | other.keys())
+        if first.get(what) != other.get(what)
+    ]
+
+
+async def _set_in(engine: Engine) -> dict[str, Any]:
+    """What is set in a namespace, by what it is."""
+    found: dict[str, Any] = {f"setting {name}": value for name, value in (await engine.config()).items()}
+    for listing, (name, *fields) in _SET.items():
+        more = {"digests": True} if listing == "keys" else {}
+        async for document in engine.each(listing, count=1000, **more):
+            # A queue may be known in some for which nothing is set.
+            if is_set := {field: document[field] for field in fields if document.get(field)}:
+                found[f"{listing.removesuffix('s')} {document[name]}"] = is_set
+    return found
 
 
 async def asked(engine: Engine) -> tuple[dict[str, Any], str | None, float]:

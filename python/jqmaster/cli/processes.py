@@ -158,7 +158,7 @@ def _program(where: str) -> JQ:
 def load() -> None:
     """Load the scripts into Redis, and set the namespace up."""
     from jqmaster.bundle.build import builtin
-    from jqmaster.cluster.opening import Opened
+    from jqmaster.cluster.cluster import open_engine
     from jqmaster.errors import JQError
 
     where = current.get()
@@ -167,12 +167,12 @@ def load() -> None:
         raise Refused("load needs Redis itself: give --redis URL, or JQ_REDIS", "INVALID")
 
     async def loaded() -> tuple[str, Any]:
-        place = Opened(url, namespace)
+        engine = open_engine(url, namespace)
         try:
-            version = await place.load()
-            return version, await place.engine.redis.hget(f"{place.engine.namespace}:manifest", "library")
+            version = await engine.load()
+            return version, await engine.redis.hget(f"{engine.namespace}:manifest", "library")
         finally:
-            await place.close()
+            await engine.close()
 
     try:
         version, library = asyncio.run(loaded())

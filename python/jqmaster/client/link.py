@@ -8,16 +8,16 @@ import contextlib
 import os
 import time
 import weakref
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial, wraps
+from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 from urllib.parse import quote
 
-from jqmaster.cluster.opening import Opened
+from jqmaster.cluster.cluster import open_engine
 from jqmaster.connection import plainly
 from jqmaster.connection.subscriptions import listened
-from jqmaster.engine.ended import ENDED, glance
+from jqmaster.engine.ended import ENDED, Ended, glance
 from jqmaster.engine.engine import Operations, pack
 from jqmaster.engine.options import NewJob
 from jqmaster.engine.replies import Enqueued, document
@@ -76,7 +76,6 @@ class Transport:
 
     def __init__(self, engine: Operations) -> None:
         self.engine = engine
-        self._enqueue: Callable[[bytes, bytes], Awaitable[Any]] = partial(engine.raw, "enqueue")
 
     async def enqueue(self, jobs: Sequence[NewJob], request: str | None) -> list[Enqueued]:
         """Up to 1000 jobs: all or none."""
@@ -84,7 +83,7 @@ class Transport:
         if len(jobs) > 1 or request is not None or "depends" in jobs[0][0]:
             return await self.engine.enqueue(jobs, request=request)
         [(spec, argument)] = jobs
-        job_id, created = await self._enqueue(pack(spec, "jobs[0]"), argument)
+        job_id, created = await self.engine.raw("enqueue", pack(spec, "jobs[0]"), argument)
         return [Enqueued(job_id.decode(), bool(created))]
 
     async def ended(self, job_id: str, timeout_s: float) -> str:
@@ -100,20 +99,18 @@ class RedisTransport(Transport):
     subscription; of plain calls each who waits listens on a connection of their own."""
 
     def __init__(self, target: Target) -> None:
-        self._opened = Opened(
+        self._redis = open_engine(
             target.url, target.redis_namespace, recreate=target.recreate, actor=target.actor,
             timeout_s=target.wait_s,
         )  # fmt: skip
-        super().__init__(self._opened.engine)
-        self._ended = None if plainly.is_plain() else self._opened.ended()
-        if self._ended is not None:
-            self._enqueue = self._opened.enqueuing().get
+        super().__init__(self._redis)
+        self._ended = None if plainly.is_plain() else Ended(self._redis)
 
     async def ended(self, job_id: str, timeout_s: float) -> str:
         if self._ended is not None:
             state = await self._ended.wait(job_id.encode(), timeout_s)
         elif timeout_s <= 0:
-            state = await glance(self._opened.engine, job_id.encode())
+            state = await glance(self._redis, job_id.encode())
         else:
             state = await self._listen(job_id, time.monotonic() + timeout_s)
         if state is None:
@@ -123,14 +120,14 @@ class RedisTransport(Transport):
     async def close(self) -> None:
         if self._ended is not None:
             await self._ended.stop()
-        await self._opened.close()
+        await self._redis.close()
 
     async def _listen(self, job_id: str, until: float) -> str | None:
         """As `Ended.wait`, for one who blocks."""
         state = await self._look(job_id)
         if state is None or state in ENDED:
             return state
-        engine = self._opened.engine_of(job_id)
+        engine = self._redis.of(job_id)
         heard = listened(engine.redis, f"{engine.namespace}:ended", until)
         async with contextlib.aclosing(heard):
             async for message in heard:

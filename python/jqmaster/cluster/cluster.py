@@ -3,24 +3,26 @@ of a script's head names the way: to which of them it goes, and how their answer
 
 from __future__ import annotations
 
-import random
 import re
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from jqmaster.cluster import listings
-from jqmaster.cluster.names import home_of, is_registered
+from jqmaster.cluster.names import home_of, is_cluster, is_registered
 from jqmaster.cluster.partitions import Call, Partitions, all_of
-from jqmaster.cluster.routes import split, unpacked
-from jqmaster.connection import plainly
+from jqmaster.cluster.routes import unpacked
 from jqmaster.engine import packform, replies
 from jqmaster.engine.calling import Argument, new_request, pack
-from jqmaster.engine.engine import Engine
+from jqmaster.engine.engine import Engine, connect
+from jqmaster.engine.waiting import MOST_REMEMBERED, in_order
 from jqmaster.errors import Invalid, JQError
 from jqmaster.manifest.manifest import operations
 
 Ask = Callable[[int, list[int]], Awaitable[Sequence[Any]]]
 
+MOVES_S = 1.0  # in this time a worker that is always busy moves as often as there are partitions
 _INDEX = re.compile(r"(\w+)\[(\d+)\]")
 
 
@@ -51,28 +53,35 @@ async def _job(cluster: Partitions, call: Call) -> Any:
 
 
 async def _jobs(cluster: Partitions, call: Call) -> Any:
-    """Each where it is. Or those that fit, in one partition after the other."""
+    """Each where it is. Or those that fit, as many in each partition."""
     spec, arguments = call.spec, call.arguments
     if "where" in spec:
-        return await listings.in_turn(cluster, call)
+        return await listings.of_each(cluster, call)
     name = "jobs" if "jobs" in spec or call.operation == "change" else "ids"
     entries = spec.get(name) if name in spec else arguments
     if call.operation == "change" and len(arguments) % 2 == 0:
-        entries = list(zip(arguments[::2], arguments[1::2], strict=True))
-    if not isinstance(entries, list | tuple) or not entries:
-        return await cluster.at(cluster.number_of(spec.get("worker")), call)
-    parts = cluster.parts(_id_in(entry) for entry in entries)
+        entries = list(replies.pairs(arguments))  # a spec and an argument each
+    if not isinstance(entries, list | tuple):
+        return await cluster.at(0, call)  # which says what is wrong
+    parts = cluster.parts(map(_id_in, entries)) or {cluster.number_of(spec.get("worker")): []}
     if spec.get("atomic") and len(parts) > 1:
         raise Invalid("the jobs are in several partitions, which cannot be asked for all or none", "atomic")
+    if call.operation == "heartbeat" and is_registered(spec.get("worker")):  # it says everywhere that it lives
+        parts = {number: parts.get(number, []) for number in range(len(cluster.engines))}
+    control = [b""]
 
     async def ask(number: int, indexes: list[int]) -> Any:
         some = [entries[index] for index in indexes]
-        if name in spec:
-            return await cluster.at(number, call.but(**{name: some}))
-        flat = [part for pair in some for part in pair] if call.operation == "change" else some
-        return await cluster.at(number, Call(call.operation, flat))
+        if name not in spec:
+            return await cluster.at(number, Call(call.operation, [*chain(*some)] if entries is not arguments else some))
+        reply = await cluster.at(number, call.but(**{name: some}))
+        if not spec.get("control"):
+            return reply
+        control.append(reply[1])
+        return reply[0]
 
-    return await scattered(name, parts, ask)
+    answers = await scattered(name, parts, ask)
+    return [answers, max(control)] if spec.get("control") else answers
 
 
 def _id_in(entry: Any) -> Any:
@@ -81,55 +90,36 @@ def _id_in(entry: Any) -> Any:
     return next(iter(entry), None) if isinstance(entry, list) else entry
 
 
-async def _heartbeat(cluster: Partitions, call: Call) -> Any:
-    """A worker that is registered says everywhere that it lives."""
-    jobs, control = call.spec.get("jobs"), [b""]
-    jobs = jobs if isinstance(jobs, list) else []
-
-    async def ask(number: int, indexes: list[int]) -> Any:
-        reply = await cluster.at(number, call.but(jobs=[jobs[index] for index in indexes]))
-        if not call.spec.get("control"):
-            return reply
-        control.append(reply[1])
-        return reply[0]
-
-    parts = cluster.parts(map(_id_in, jobs)) or {cluster.number_of(call.spec.get("worker")): []}
-    if is_registered(call.spec.get("worker")):
-        parts = {number: parts.get(number, []) for number in range(len(cluster.engines))}
-    answers = await scattered("jobs", parts, ask)
-    return [answers, max(control)] if call.spec.get("control") else answers
-
-
 # -- jobs and workers --------------------------------------------------------------------------------------------------
 
 
 async def _enqueue(cluster: Partitions, call: Call) -> Any:
-    options, parts = await split(call.arguments, cluster.routes, len(cluster.engines))
-    jobs = call.arguments[len(options) :]
+    options, pairs = call.arguments[: len(call.arguments) % 2], call.arguments[len(call.arguments) % 2 :]
+    jobs = list(replies.pairs(pairs))
 
     async def ask(number: int, indexes: list[int]) -> Any:
-        sent = [argument for index in indexes for argument in jobs[2 * index : 2 * index + 2]]
-        reply = await cluster.at(number, Call("enqueue", [*options, *sent]))
-        return list(zip(reply[::2], reply[1::2], strict=True))
+        sent = chain(*(jobs[index] for index in indexes))
+        return list(replies.pairs(await cluster.at(number, Call("enqueue", [*options, *sent]))))
 
-    return [part for answer in await scattered("jobs", parts, ask) for part in answer]
+    parts = await cluster.routes.parts(jobs, call.spec.get("request") if options else None)
+    return [*chain(*await scattered("jobs", parts, ask))]
 
 
-async def _picked(cluster: Partitions, spec: Mapping[str, Any]) -> Any:
-    spec = {name: value for name, value in spec.items() if name != "wait"}
-    if not plainly.is_plain():
-        return await cluster.picking.pick(spec, 0)
-    reply: Any = [-1]
-    for number in random.sample(range(len(cluster.engines)), len(cluster.engines)):
-        reply = await cluster.at(number, Call("pick", [pack(spec)]))
+async def _pick(cluster: Partitions, call: Call) -> Any:
+    """In one partition after the other, until there are jobs."""
+    moments: list[int] = []
+    alone = call.but(wait=None)  # who waits does so in all (`Waiting`)
+    for engine in in_order(cluster.engines, call.spec.get("request") or new_request()):
+        reply = await engine.raw("pick", *alone.arguments)
         if len(reply) > 1:
-            break
-    return reply
+            return [0, *reply[1:]]  # others may have more
+        moments += [next_ms for next_ms in reply if next_ms >= 0]
+    return [min(moments, default=-1)]
 
 
 async def _finish(cluster: Partitions, call: Call) -> Any:
-    """Outcomes go where their jobs are. The next job is of the same partition, which costs no call of its own, unless
-    there is none, or the worker has not looked at another partition for a while."""
+    """Outcomes go where their jobs are. The next job is of the partition of the last one, which costs no call of its
+    own; where there is none, and now and then, the worker is to look in all."""
     outcomes, ids, at = [], [], 1
     while at < len(call.arguments):
         spec = unpacked(call.arguments[at])
@@ -137,43 +127,42 @@ async def _finish(cluster: Partitions, call: Call) -> Any:
         ids.append(spec.get("id"))
         outcomes.append(call.arguments[at : at + 2 + 2 * (follow if type(follow) is int else 0)])
         at += len(outcomes[-1])
-    pick = call.spec.get("pick")
-    if not isinstance(pick, dict) and not outcomes:
-        return await cluster.at(0, call)  # which says what is wrong
-    wish = {"request": new_request(), **pick} if isinstance(pick, dict) else {}
-    full = {**wish, "worker": call.spec.get("worker")}
-    home = cluster.number_of(ids[-1]) if outcomes and not (wish and cluster.picking.is_due(full)) else -1
-    picked: list[Any] = [0]
+    worker, pick = call.spec.get("worker"), call.spec.get("pick")
+    home = cluster.number_of(ids[-1] if ids else worker)
+    takes_home = pick is not None and not (ids and _moves(cluster, str(worker)))
+    picked: list[Any] = []
 
     async def ask(number: int, indexes: list[int]) -> Any:
-        takes = pick if not wish else wish if number == home else None
-        sent = [argument for index in indexes for argument in outcomes[index]]
-        reply = await cluster.at(number, Call("finish", [call.but(pick=takes).arguments[0], *sent]))
-        picked[:] = reply[len(indexes) :] or picked
+        sent = chain(*(outcomes[index] for index in indexes))
+        spec = call.but(pick=pick if takes_home and number == home else None).arguments[:1]
+        reply = await cluster.at(number, Call("finish", [*spec, *sent]))
+        picked.extend(reply[len(indexes) :])
         return reply[: len(indexes)]
 
-    answers = await scattered("outcomes", cluster.parts(ids), ask)
-    if not wish:
-        return answers
-    if len(picked) > 1:
-        cluster.picking.note(full, home, picked)
-        return [*answers, *picked]
-    return [*answers, *await _picked(cluster, full)]
+    answers = await scattered("outcomes", cluster.parts(ids) or {home: []}, ask)
+    return answers if pick is None else [*answers, 0, *picked[1:]]
+
+
+def _moves(cluster: Partitions, worker: str) -> bool:
+    """Whether a worker is to look for its next job in all partitions, which so have their turn once a second."""
+    now = time.monotonic()
+    if now < cluster.moves.get(worker, 0.0):
+        return False
+    if len(cluster.moves) >= MOST_REMEMBERED:
+        cluster.moves.clear()
+    cluster.moves[worker] = now + MOVES_S / len(cluster.engines)
+    return True
 
 
 async def _register(cluster: Partitions, call: Call) -> Any:
     """One that is pushed to has a part of its slots in each partition, and at least one; the first gives its id."""
     if call.spec.get("announce"):
-        home, running = cluster.number_of(call.spec.get("name")), call.spec.get("running")
-        here = [one for one in running if cluster.number_of(one) == home] if isinstance(running, list) else running
-        return await cluster.at(home, call.but(running=here))
-    count, slots = len(cluster.engines), call.spec.get("max_jobs", 1)
-    shares = [slots] * count
-    if type(slots) is int and slots > 0 and call.spec.get("url") is not None:
-        shares = [max(1, slots // count + (number < slots % count)) for number in range(count)]
-    worker = await cluster.at(0, call.but(max_jobs=shares[0]))
-    for number in range(1, count):
-        await cluster.at(number, call.but(max_jobs=shares[number], id=replies.text(worker)))
+        return await cluster.at(cluster.number_of(call.spec.get("name")), call)
+    count, slots, worker = len(cluster.engines), call.spec.get("max_jobs", 1), None
+    is_pushed = type(slots) is int and slots > 0 and call.spec.get("url") is not None
+    for number in range(count):
+        share = max(1, slots // count + (number < slots % count)) if is_pushed else slots
+        worker = replies.text(await cluster.at(number, call.but(max_jobs=share, id=worker)))
     return worker
 
 
@@ -192,31 +181,24 @@ async def _schedule(cluster: Partitions, call: Call) -> Any:
 
 # -- all of them -------------------------------------------------------------------------------------------------------
 
+_LISTED = {"queue": "queues", "constrain": "constraints"}
+
 
 async def _all(cluster: Partitions, call: Call) -> Any:
-    """The same in each."""
+    """The same in each. Of a constraint each has a part of the limits, unless it has keys of its own."""
+    if call.operation == "constrain":
+        match = unpacked(call.arguments[1]) if len(call.arguments) > 1 else {}
+        is_exact = len(cluster.engines) == 1 or await cluster.routes.is_exact(call.spec.get("by"), match)
+        call = call.but(shared=None if is_exact else True)
     if call.operation == "queue" and call.spec.get("known"):  # in one partition perhaps: then it is changed in all
         await cluster.everywhere(call, changes=True)
         call = call.but(known=None)
     answers = await cluster.everywhere(call, changes=True)
     if call.operation == "queue":
         cluster.routes.forget(call.spec.get("name"))
-        return listings.merged("queues", answers)
+    if listing := _LISTED.get(call.operation):
+        return listings.merged(listing, answers)
     return sum(answers) if call.operation == "unregister" else answers[0]
-
-
-async def _constrain(cluster: Partitions, call: Call) -> Any:
-    """Each partition has a part of the limits, unless it has keys of its own."""
-    match = unpacked(call.arguments[1]) if len(call.arguments) > 1 else {}
-    is_exact = len(cluster.engines) == 1 or await cluster.routes.is_exact(call.spec.get("by"), match)
-    call = call.but(shared=None if is_exact else True)
-    return listings.merged("constraints", await cluster.everywhere(call, changes=True))
-
-
-async def _tick(cluster: Partitions, call: Call) -> Any:
-    answers = await cluster.everywhere(call)
-    moments = [next_ms for next_ms, _ in answers if next_ms >= 0]
-    return [min(moments, default=-1), sum(steps for _, steps in answers)]
 
 
 async def _stats(cluster: Partitions, call: Call) -> Any:
@@ -247,18 +229,10 @@ async def _none(cluster: Partitions, call: Call) -> Any:
 
 WAYS: Mapping[str, Callable[[Partitions, Call], Awaitable[Any]]] = {
     "first": lambda cluster, call: cluster.at(0, call),
-    "pick": lambda cluster, call: _picked(cluster, call.spec),
-    "all": _all, "none": _none, "job": _job, "jobs": _jobs, "name": listings.by_name, "order": listings.interleaved,
-    "turn": listings.in_turn, "heartbeat": _heartbeat, "enqueue": _enqueue, "finish": _finish, "register": _register,
-    "schedule": _schedule, "constrain": _constrain, "tick": _tick, "stats": _stats, "found": _found,
+    "pick": _pick, "all": _all, "none": _none, "job": _job, "jobs": _jobs, "name": listings.by_name,
+    "each": listings.of_each, "enqueue": _enqueue, "finish": _finish, "register": _register, "schedule": _schedule,
+    "stats": _stats, "found": _found,
 }  # fmt: skip
-
-# What is set alike in all partitions, beside the settings: listings, what names a thing, and which fields are set.
-_SET = {
-    "queues": ("name", "paused", "max_waiting", "fair", "settings"),
-    "constraints": ("id", "match", "by", "concurrency", "rate", "shared"),
-    "keys": ("id", "digest", "roles", "queues"),
-}
 
 
 class Cluster(Partitions):
@@ -267,24 +241,8 @@ class Cluster(Partitions):
     async def raw(self, operation: str, *arguments: Argument) -> Any:
         return await WAYS[operations()[operation].over](self, Call(operation, arguments))
 
-    async def differences(self) -> list[str]:
-        """See `Engine.differences`."""
-        first, *others = await all_of(map(_set_in, self.engines))
-        return [
-            f"{what} is not in partition {number} what it is in partition 0"
-            for number, other in enumerate(others, 1)
-            for what in sorted(first.keys() | other.keys())
-            if first.get(what) != other.get(what)
-        ]
 
-
-async def _set_in(engine: Engine) -> dict[str, Any]:
-    """What is set in a partition, by what it is."""
-    found: dict[str, Any] = {f"setting {name}": value for name, value in (await engine.config()).items()}
-    for listing, (name, *fields) in _SET.items():
-        more = {"digests": True} if listing == "keys" else {}
-        async for document in engine.each(listing, count=1000, **more):
-            # A queue may be known in some for which nothing is set.
-            if is_set := {field: document[field] for field in fields if document.get(field)}:
-                found[f"{listing.removesuffix('s')} {document[name]}"] = is_set
-    return found
+def open_engine(url: str, namespace: str, **how: Any) -> Engine:
+    """The operations of a namespace such as `{shop}`, or of a cluster such as `{shop:*/16}`, with connections of their
+    own. `how`: of `Engine`. Raises ValueError for a URL or a name that cannot be."""
+    return Cluster(url, namespace, **how) if is_cluster(namespace) else Engine(connect(url), namespace, **how)

@@ -18,7 +18,6 @@ from jqmaster.errors import Invalid
 from jqmaster.manifest.manifest import operations
 
 _COUNT = 100  # of a page that does not say
-_IN_ALL = ("all", "constrain")  # what goes to all partitions alike: the first one's trail tells of it
 
 Rule = Callable[[list[Any]], Any]
 
@@ -86,8 +85,6 @@ class Listing(NamedTuple):
 
     names: Sequence[str]
     """The fields that name a thing, in their order; none, where pages have pairs of a name and a count."""
-    asked: str = ""
-    """The field of the spec that asks for some by name."""
     rules: Mapping[str, Rule] = {}
     first: Callable[[Document], float] = lambda _: 0
     """Sorts them."""
@@ -97,18 +94,18 @@ _TIMES: Mapping[str, Rule] = {"wait": _distribution, "run": _distribution}
 LISTINGS: Mapping[str, Listing] = {
     # What the oldest job of a queue waits for is told by its partition.
     "queues": Listing(
-        ["name"], "names",
+        ["name"],
         {"paused": any, "workers": max, "channels": max, "empties_ms": max, "recent": _recent, "today": _recent},
         lambda queue: queue.get("oldest_ready_ms") or math.inf,
     ),
     "constraints": Listing(
-        ["id"], "ids", {"concurrency": _first, "opens_ms": min, "hold_ms": max, "more": any, "busiest": _busiest}
+        ["id"], {"concurrency": _first, "opens_ms": min, "hold_ms": max, "more": any, "busiest": _busiest}
     ),
-    "schedules": Listing(["id"], "ids"),
+    "schedules": Listing(["id"]),
     "workers": Listing(
-        ["id"], "ids", {"since_ms": min, "running": _joined, "pid": _first}, lambda worker: -(worker["seen_ms"] or 0)
+        ["id"], {"since_ms": min, "running": _joined, "pid": _first}, lambda worker: -(worker["seen_ms"] or 0)
     ),
-    "failures": Listing(["group"], "group", {"first_ms": min}, lambda group: -group["last_ms"]),
+    "failures": Listing(["group"], {"first_ms": min}, lambda group: -group["last_ms"]),
     "stats": Listing(["queue", "name"], rules=_TIMES),
     "tags": Listing([]),
 }  # fmt: skip
@@ -127,7 +124,7 @@ async def by_name(cluster: Partitions, call: Call) -> Any:
         # Once each: who names one twice is told of it twice by each partition.
         for name, blob in {_name(blob, listing.names): blob for blob in page[1:]}.items():
             found.setdefault(name, []).append(blob)
-    wanted = call.spec.get(listing.asked)
+    wanted = next((call.spec[field] for field in ("names", "ids", "group") if field in call.spec), None)
     names = [wanted] if isinstance(wanted, str) else wanted
     cursor, shown = ("", [name for name in names if name in found]) if names else _cut(found, pages, call)
     return [_bytes(cursor), *(merged(call.operation, found[name]) for name in shown)]
@@ -151,34 +148,44 @@ def _cut(names: Mapping[str, Any], pages: Sequence[Any], call: Call) -> tuple[st
     return shown[-1] if len(shown) < len(order) else next(iter(ends), ""), shown
 
 
-async def interleaved(cluster: Partitions, call: Call) -> Any:
-    """Jobs, or the trail: a page has as many of each partition, by age. The cursor has that of each that has more."""
+async def of_each(cluster: Partitions, call: Call) -> Any:
+    """A page has as many of each partition, in order of what they tell; or their sum. The cursor has that of each that
+    has more."""
     cursors = _cursors(call.spec.get("cursor"), len(cluster.engines))
     count = call.spec.get("count")
     most = count if type(count) is int and count > 0 else _COUNT
     asked = list(cursors)[:most]
     share = most // len(asked) if count in (None, most) else count  # what is no count is refused
+    if all(argument.name != "count" for argument in operations()[call.operation].arguments):
+        share = None
 
     async def ask(number: int) -> Any:
         return await cluster.at(number, call.but(cursor=cursors.pop(number) or None, count=share))
 
     pages = dict(zip(asked, await all_of(map(ask, asked)), strict=True))
-    looked = [page.pop(1) for page in pages.values()] if call.spec.get("looked") is True else []
+    counts = [page.pop(1) for page in pages.values() if len(page) > 1 and isinstance(page[1], int)]
     shown = [one for number, page in pages.items() for one in page[1:] if not (number and _is_of_all(call, one))]
-    newest = call.operation == "trail" or call.spec.get("newest")
-    shown.sort(key=lambda one: _age(replies.document(one)), reverse=bool(newest))
+    if call.operation == "audit":
+        shown = [_bytes(f"partition {n}: {replies.text(one)}") for n, page in pages.items() for one in page[1:]]
+    elif key := _ORDERS.get(call.operation):
+        shown.sort(key=lambda one: key(replies.document(one)), reverse=bool(call.spec.get("newest")))
     onward = cursors | {number: replies.text(page[0]) for number, page in pages.items() if page[0]}
     cursor = base64.urlsafe_b64encode(msgpack.packb(onward)) if onward else b""
-    return [cursor, *([sum(looked)] if looked else []), *shown]
+    return [cursor, *([sum(counts)] if counts else []), *shown]
+
+
+# What those who list things of each partition have in order.
+_ORDERS: Mapping[str, Callable[[Document], float]] = {
+    "jobs": lambda job: int(replies.text(job["id"])[:14], 16),
+    "trail": lambda entry: -entry["time_ms"],
+    "alerts": lambda alert: -alert["weight"],
+}
 
 
 def _is_of_all(call: Call, entry: bytes) -> bool:
+    """What goes to all partitions alike the first one's trail tells."""
     what = operations().get(replies.plain_value(entry)["what"]) if call.operation == "trail" else None
-    return what is not None and what.over in _IN_ALL
-
-
-def _age(document: Document) -> int:
-    return int(document["time_ms"]) if "time_ms" in document else int(replies.text(document["id"])[:14], 16)
+    return what is not None and what.over == "all"
 
 
 def _cursors(cursor: Any, count: int) -> dict[int, str]:
@@ -190,22 +197,4 @@ def _cursors(cursor: Any, count: int) -> dict[int, str]:
             return found
     except (ValueError, TypeError, AttributeError, msgpack.UnpackException):
         pass
-    raise _no_cursor()
-
-
-def _no_cursor() -> Invalid:
-    return Invalid("expected a cursor as the last reply gave it, or empty text", "cursor")
-
-
-async def in_turn(cluster: Partitions, call: Call) -> Any:
-    """One partition after the other, whose number the cursor begins with."""
-    number, colon, cursor = str(call.spec.get("cursor") or "0:").partition(":")
-    if not (colon and number.isdecimal() and int(number) < len(cluster.engines)):
-        raise _no_cursor()
-    end, *found = await cluster.at(int(number), call.but(cursor=cursor or None))
-    onward = f"{number}:{replies.text(end)}"
-    if not end:
-        onward = f"{int(number) + 1}:" if int(number) + 1 < len(cluster.engines) else ""
-    if call.operation == "audit":
-        found = [_bytes(f"partition {number}: {replies.text(problem)}") for problem in found]
-    return [_bytes(onward), *found]
+    raise Invalid("expected a cursor as the last reply gave it, or empty text", "cursor")

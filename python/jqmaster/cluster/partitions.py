@@ -11,7 +11,6 @@ from jqmaster.cluster.routes import Routes, unpacked
 from jqmaster.connection import plainly
 from jqmaster.engine.calling import Argument, pack
 from jqmaster.engine.engine import Engine, connect
-from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import NotFound, Unavailable, Vanished
 
 
@@ -29,34 +28,15 @@ class Call:
 
 
 async def all_of(asked: Iterable[Awaitable[Any]]) -> list[Any]:
-    """The answers, once all are there; else the first problem, then as well. At the same time where there is a loop."""
-
-    async def answer(one: Awaitable[Any]) -> Any:
-        try:
-            return await one
-        except Exception as problem:
-            return problem
-
+    """The answers, once all are there; else the first problem, then as well. Where there is no loop one is asked after
+    the other, and none after a problem."""
     if plainly.is_plain():
-        answers = [await answer(one) for one in asked]
-    else:
-        answers = await asyncio.gather(*map(answer, asked))
+        return [await one for one in asked]
+    answers = await asyncio.gather(*asked, return_exceptions=True)
     for problem in answers:
-        if isinstance(problem, Exception):
+        if isinstance(problem, BaseException):
             raise problem
     return answers
-
-
-class Partition(Engine):
-    """It is named where it does not answer."""
-
-    async def raw(self, operation: str, *arguments: Argument) -> Any:
-        try:
-            return await super().raw(operation, *arguments)
-        except Vanished:  # it names its namespace
-            raise
-        except Unavailable as problem:
-            raise Unavailable(problem.message, problem.cause, f"partition {self.namespace}") from problem
 
 
 class Partitions(Engine):
@@ -65,11 +45,14 @@ class Partitions(Engine):
     def __init__(self, url: str, namespace: str, **how: Any) -> None:
         """`how`: of `Engine`. Raises ValueError for a name that cannot be."""
         self.namespaces = partitions(namespace)
-        engines = [Partition(connect(url), name, **how) for name in self.namespaces]
+        engines = [Engine(connect(url), name, **how) for name in self.namespaces]
         super().__init__(engines[0].redis, self.namespaces[0], **how)
         self.engines = engines
         self.routes = Routes(engines)
-        self.picking = Waiting(*engines)
+        self.moves: dict[str, float] = {}  # when a worker is to look in all again
+
+    def of(self, job_id: str) -> Engine:
+        return self.engines[self.number_of(job_id)]
 
     def number_of(self, what: object) -> int:
         """The partition of a job's id, or the one where a name is noted."""
@@ -83,8 +66,14 @@ class Partitions(Engine):
         return found
 
     async def at(self, number: int, call: Call) -> Any:
-        """The answer of one partition."""
-        return await self.engines[number].raw(call.operation, *call.arguments)
+        """The answer of one partition, which is named where it does not answer."""
+        engine = self.engines[number]
+        try:
+            return await engine.raw(call.operation, *call.arguments)
+        except Vanished:  # it names its namespace
+            raise
+        except Unavailable as problem:
+            raise Unavailable(problem.message, problem.cause, f"partition {engine.namespace}") from problem
 
     async def everywhere(self, call: Call, *, changes: bool = False, but: int | None = None) -> list[Any]:
         """The answers of all partitions. `changes`: the others are asked after the first one, so that what it refuses

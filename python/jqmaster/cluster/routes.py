@@ -62,6 +62,26 @@ class Routes:
             homes.append(next(iter(places), None))
         return homes
 
+    async def parts(self, jobs: Sequence[tuple[Argument, Argument]], request: object) -> dict[int, list[int]]:
+        """Which jobs of a call, by index, go to which partition.
+
+        Jobs that may be anywhere go to one, so a call without routes and unique keys is all or nothing. So do all jobs
+        of a call in which one depends on another by its index. Raises Invalid where these belong to several.
+        """
+        specs = [(unpacked(spec), argument) for spec, argument in jobs]
+        count = len(self._engines)
+        anywhere = home_of(request, count) if isinstance(request, str) else secrets.randbelow(count)
+        homes = await self.homes(specs)
+        if any(type(one) is int for spec, _ in specs for one in _list(spec.get("depends"))):
+            chosen = {home for home in homes if home is not None} or {anywhere}
+            if len(chosen) > 1:
+                raise Invalid("jobs of the call are linked and in several partitions; give all the same route", "jobs")
+            homes = [*chosen] * len(specs)
+        parts: dict[int, list[int]] = {}
+        for index, home in enumerate(homes):
+            parts.setdefault(anywhere if home is None else home, []).append(index)
+        return parts or {anywhere: []}
+
     async def is_exact(self, by: Any, match: Any) -> bool:
         """Whether each key of a constraint is in one partition, by routes: all queues that it can match are named, and
         have the same route, which is among the paths of `by`; or there is one queue, all in one partition."""
@@ -80,30 +100,6 @@ def _named(match: Any) -> list[str]:
     names = wanted if isinstance(wanted, list) else [wanted]
     known = [name for name in names if isinstance(name, str) and "*" not in name]
     return known if len(known) == len(names) else []
-
-
-async def split(
-    arguments: Sequence[Argument], routes: Routes, count: int
-) -> tuple[Sequence[Argument], dict[int, list[int]]]:
-    """The options of a call of `enqueue`, and which of its jobs, by index, go to which partition.
-
-    Jobs that may be anywhere go to one, so a call without routes and unique keys is all or nothing. So do all jobs of a
-    call in which one depends on another by its index. Raises Invalid where these belong to several.
-    """
-    options, pairs = arguments[: len(arguments) % 2], arguments[len(arguments) % 2 :]
-    specs = [unpacked(spec) for spec in pairs[::2]]
-    request = unpacked(options[0]).get("request") if options else None
-    anywhere = home_of(request, count) if isinstance(request, str) else secrets.randbelow(count)
-    homes = await routes.homes(list(zip(specs, pairs[1::2], strict=True)))
-    if any(type(one) is int for spec in specs for one in _list(spec.get("depends"))):
-        chosen = {home for home in homes if home is not None} or {anywhere}
-        if len(chosen) > 1:
-            raise Invalid("jobs of the call are linked and in several partitions; give all the same route", "jobs")
-        homes = [*chosen] * len(specs)
-    parts: dict[int, list[int]] = {}
-    for index, home in enumerate(homes):
-        parts.setdefault(anywhere if home is None else home, []).append(index)
-    return options, parts or {anywhere: []}
 
 
 def _list(value: Any) -> list[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from jqmaster.errors import JQError, Unavailable
@@ -13,26 +13,25 @@ from jqmaster.errors import JQError, Unavailable
 MOST = 100
 MAX_BYTES = 1 << 20
 
-_Waiting = tuple[tuple[bytes, ...], asyncio.Future[list[Any]]]
+_Waiting = tuple[tuple[Any, ...], asyncio.Future[list[Any]]]
 
 
 class Together:
     """The first goes at once; while its call is under way, whatever is asked goes with the next: it costs a program
-    several times what one more entry costs Redis. `operation` takes a list of entries, each of so many arguments, and
+    several times what one more entry costs Redis. `call` takes a list of entries, each of so many arguments, and
     replies as many values for each.
 
     When it refuses a call, which changes nothing, each entry is asked for alone, in the same order. After a lost
     connection they may have been heard: nothing is asked twice.
     """
 
-    def __init__(self, engine: Any, operation: str) -> None:
-        """`engine`: an `Engine`."""
-        self._engine, self._operation = engine, operation
+    def __init__(self, call: Callable[..., Awaitable[Any]]) -> None:
+        self._call = call
         self._waiting: deque[_Waiting] = deque()
         self._is_asking = False
         self._task: asyncio.Task[None] | None = None
 
-    async def get(self, *entry: bytes) -> list[Any]:
+    async def get(self, *entry: Any) -> list[Any]:
         """The values of an entry. Raises what a call of its own would."""
         if self._is_asking:
             future: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
@@ -40,7 +39,7 @@ class Together:
             return await future
         self._is_asking = True  # without a task and a future, which cost as much as the call
         try:
-            reply: list[Any] = await self._engine.raw(self._operation, *entry)
+            reply: list[Any] = await self._call(*entry)
             return reply
         finally:
             self._is_asking = bool(self._waiting)
@@ -69,7 +68,7 @@ class Together:
         if not batch:
             return
         try:
-            reply = await self._engine.raw(self._operation, *[part for entry, _ in batch for part in entry])
+            reply = await self._call(*[part for entry, _ in batch for part in entry])
         except Exception as error:
             if isinstance(error, JQError) and not isinstance(error, Unavailable) and len(batch) > 1:
                 for item in batch:

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from redis.exceptions import RedisError
@@ -44,6 +44,27 @@ async def end(tasks: Iterable[asyncio.Task[Any] | None], within_s: float | None 
         await asyncio.wait(ending, timeout=within_s)
 
 
+async def sleep(channels: Sequence[Channel], timeout_s: float, who: str = "") -> list[Channel]:
+    """Wait for a marker on one of the channels, for the moment set by `look_in`, for `pass_on`, or until the time is
+    up. Gives the channels where it was something else than the time: look for work there at once. When it is cancelled,
+    their wakes go to the next sleepers."""
+    if timeout_s <= 0 or any(channel.stopped for channel in channels):
+        return []
+    alarm = asyncio.Event()
+    for channel in channels:
+        channel.enter(alarm, who)
+    try:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await alarm.wait()
+    except asyncio.CancelledError:
+        for channel in channels:
+            if channel.leave(alarm):
+                channel.pass_on()
+        raise
+    return [channel for channel in channels if channel.leave(alarm)]
+
+
 class Channel:
     """The sleepers of one channel in this process, their BZPOPMIN connection and their timer."""
 
@@ -53,7 +74,7 @@ class Channel:
         self._block_s = block_s
         self._sleepers: dict[asyncio.Event, str] = {}  # and who sleeps; the longest sleeper comes first
         self._listener: asyncio.Task[None] | None = None
-        self._stopped = False
+        self.stopped = False
         self._timer: asyncio.TimerHandle | None = None
         self._background: set[asyncio.Task[None]] = set()
 
@@ -67,27 +88,18 @@ class Channel:
         return self._listener is not None and not self._listener.done()
 
     async def sleep(self, timeout_s: float, who: str = "") -> bool:
-        """Wait for a marker, for the moment set by `look_in`, for `pass_on`, or until the time is up; say
-        whether it was something else than the time. When this returns, look for work at once. When it is
-        cancelled, the wake goes to the next sleeper."""
-        if self._stopped or timeout_s <= 0:
-            return False
-        alarm = asyncio.Event()
+        """`sleep` here alone."""
+        return bool(await sleep([self], timeout_s, who))
+
+    def enter(self, alarm: asyncio.Event, who: str) -> None:
+        """Have `alarm` set when somebody is to look here."""
         self._sleepers[alarm] = who
         if not self.connected:
             self._listener = asyncio.create_task(self._listen(), name=f"wake {self.key}")
-        try:
-            async with asyncio.timeout(timeout_s):
-                await alarm.wait()
-        except TimeoutError:
-            return alarm.is_set()
-        except asyncio.CancelledError:
-            if alarm.is_set():
-                self.pass_on()
-            raise
-        finally:
-            self._sleepers.pop(alarm, None)
-        return True
+
+    def leave(self, alarm: asyncio.Event) -> bool:
+        """Whether it was set from here."""
+        return self._sleepers.pop(alarm, None) is None
 
     def pass_on(self) -> None:
         """Wake the one that has slept longest, here; else whoever sleeps in another process."""
@@ -113,7 +125,7 @@ class Channel:
 
         Kept here and not in BZPOPMIN's timeout, which overshoots by up to 100 ms.
         """
-        if next_ms < 0 or self._stopped:  # others were told to look
+        if next_ms < 0 or self.stopped:  # others were told to look
             return
         loop = asyncio.get_running_loop()
         when = loop.time() + next_ms / 1000
@@ -129,8 +141,8 @@ class Channel:
         A sleeper that has just been woken may not have looked yet, nobody else may know of the moment that `look_in`
         was told, and a marker may be on its way here.
         """
-        if not self._stopped:
-            self._stopped = True
+        if not self.stopped:
+            self.stopped = True
             self.wake_all()
             if self._timer is not None:
                 self._timer.cancel()

@@ -6,9 +6,10 @@ A call whose reply was lost may have run, and is not made again. Where a caller 
 
 from __future__ import annotations
 
+import functools
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Literal, TypeAlias
 
 import redis.exceptions
@@ -17,8 +18,9 @@ from jqmaster.bundle.build import Bundle, builtin
 from jqmaster.connection import plainly
 from jqmaster.connection.connect import connect
 from jqmaster.connection.redis_client import RedisClient, refusal
+from jqmaster.connection.together import Together
 from jqmaster.engine.calling import Argument, Holding, Operations, Spec, given, pack
-from jqmaster.engine.scripts import check_namespace, install, is_missing_function, load_library, refuses_functions
+from jqmaster.engine.scripts import check_namespace, install, is_missing_function, load, load_library, refuses_functions
 from jqmaster.errors import JQError, Unavailable, Vanished, Version, from_redis
 
 __all__ = ["Argument", "Engine", "Holding", "Operations", "Spec", "connect", "given", "pack"]
@@ -33,7 +35,7 @@ _HEALS = 4  # rounds: functions, scripts, namespace lost, and what another flush
 class Engine(Operations):
     """Runs the operations of one namespace in Redis; ``engine.http`` has them by a server.
 
-    Holds no connection of its own; whoever made ``redis`` closes it.
+    ``close`` closes ``redis``.
 
     An operation of the library is called by FCALL, all others by EVALSHA. Where functions cannot be called,
     which the first call shows, all are called by EVALSHA; so they are when ``scripts`` have no library.
@@ -76,17 +78,35 @@ class Engine(Operations):
         redis.reply_s = max(redis.reply_s, self._timeout_s)
         self._recreates = recreate
         self._is_known = self._is_missed = False
+        self._shared = {name: Together(functools.partial(self._observed, name)) for name in ("enqueue", "watch")}
 
-    async def differences(self) -> list[str]:
-        """What is set otherwise in some partitions than in the first: nothing, where there is one namespace."""
-        return []
+    def of(self, _job_id: str) -> Engine:
+        """That of the partition that has a job."""
+        return self
+
+    async def load(self) -> str:
+        """See ``scripts.load``."""
+        for engine in self.engines:
+            version = await load(engine.redis, engine.namespace, self.scripts)
+        return version
+
+    async def close(self) -> None:
+        """Close the connections."""
+        for engine in self.engines:
+            await engine.redis.aclose()
 
     @property
     def form_in_use(self) -> Literal["functions", "scripts"]:
         """How the operations are called that have both forms, as far as is known."""
         return "functions" if self._functions else "scripts"
 
-    async def raw(self, operation: str, *arguments: Argument) -> Any:
+    def raw(self, operation: str, *arguments: Argument) -> Coroutine[Any, Any, Any]:
+        # No coroutine of its own, which would be a tenth of a call.
+        if operation in self._shared and _is_single(operation, arguments) and not plainly.is_plain():
+            return self._shared[operation].get(*arguments)
+        return self._observed(operation, *arguments)
+
+    async def _observed(self, operation: str, *arguments: Argument) -> Any:
         if self.observe is None:
             return await self._call(operation, arguments)
         started, code = time.perf_counter(), "ok"
@@ -174,6 +194,13 @@ class Engine(Operations):
             return
         log.info("functions cannot be used in this Redis, scripts are: %s", problem)
         self._functions.clear()
+
+
+def _is_single(operation: str, arguments: Sequence[Argument]) -> bool:
+    """Whether a call may be made along with those of others: numbers in `depends` are places in a call."""
+    if operation == "enqueue":
+        return len(arguments) == 2 and isinstance(arguments[0], bytes) and b"depends" not in arguments[0]
+    return len(arguments) == 1
 
 
 def _lost(problem: Any) -> Literal["functions", "library", "scripts", "namespace"] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import msgpack
@@ -162,7 +162,7 @@ def enqueued(reply: list[Any]) -> list[Enqueued]:
     return [Enqueued(text(id_), bool(created)) for id_, created in pairs(reply)]
 
 
-def pairs(reply: list[Any]) -> Iterator[tuple[Any, Any]]:
+def pairs(reply: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
     """The parts of a flat list, two at a time."""
     return zip(reply[::2], reply[1::2], strict=True)
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from jqmaster import __version__
-from jqmaster.connection.together import Together
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import Waiting
@@ -41,10 +40,8 @@ class Master:
     color: Color = "grey"
     draining: asyncio.Event = field(default_factory=asyncio.Event)
     meters: Meters = field(default_factory=Meters)
-    enqueuing: Together = field(init=False)
 
     def __post_init__(self) -> None:
-        self.enqueuing = Together(self.engine, "enqueue")
         for engine in self.engine.engines:
             engine.observe = self.meters.call
 

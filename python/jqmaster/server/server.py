@@ -18,10 +18,12 @@ import hypercorn.asyncio
 from redis.exceptions import RedisError
 
 from jqmaster import __version__
-from jqmaster.cluster.opening import Opened
+from jqmaster.cluster.cluster import open_engine
 from jqmaster.connection.url import without_password
 from jqmaster.connection.wake import end
+from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine
+from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import JQError
 from jqmaster.server import logs
 from jqmaster.server.dispatch import Dispatch
@@ -128,24 +130,23 @@ class Server:
             self._parts.push_async_callback(asyncio.to_thread, self.embedded.close)
             self.redis_url = await asyncio.to_thread(self.embedded.enter_context, own)
         try:
-            here = Opened(self.redis_url, options.namespace, recreate=options.recreate)
-            self._parts.push_async_callback(here.close)
-            await here.load()
-            keyring = await self._keys(here.engine)
+            engine = open_engine(self.redis_url, options.namespace, recreate=options.recreate)
+            self._parts.push_async_callback(engine.close)
+            await engine.load()
+            keyring = await self._keys(engine)
         except (JQError, RedisError, ValueError) as error:
             raise StartError(f"cannot use Redis at {without_password(self.redis_url)}: {error}") from None
-        waiting, ended = here.waiting(), here.ended()
+        waiting, ended = Waiting(*engine.engines), Ended(engine)
         self._parts.push_async_callback(waiting.stop)
         self._parts.push_async_callback(ended.stop)
-        engine, meters, egress = here.engine, Meters(), options.egress()
+        meters, egress = Meters(), options.egress()
         name = f"{socket.gethostname()}:{os.getpid()}"
-        self.senders = [Dispatch(part, name, egress, meters, keyring) for part in here.engines]
+        self.senders = [Dispatch(part, name, egress, meters, keyring) for part in engine.engines]
         self.senders.append(Webhooks(engine, name, egress, meters, waiting))
         self.master = Master(
             engine, waiting, ended, keyring, proxies=options.trusted_proxies, meters=meters,
             redis=without_password(self.redis_url), environment=options.environment, color=options.environment_color,
         )  # fmt: skip
-        self.master.enqueuing = here.enqueuing()
         self._serve_http(listening)
         # The HTTP server still answers meanwhile: outcomes of running jobs are welcome to the end.
         self._parts.push_async_callback(self._stop_work)
@@ -155,6 +156,7 @@ class Server:
     async def _stop_work(self) -> None:
         self.master.draining.set()
         self.master.waiting.drain()
+        self.master.ended.drain()
         most_s = self._left_s(0.1)
         await asyncio.gather(*(sender.stop(most_s) for sender in self.senders))
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from jqmaster.cluster.opening import Opened
+from jqmaster.cluster.cluster import open_engine
 from jqmaster.connection.redis_client import RedisClient
 from jqmaster.connection.subscriptions import listened
 from jqmaster.connection.wake import backoff_s
@@ -21,6 +21,7 @@ from jqmaster.engine.calling import new_request
 from jqmaster.engine.engine import Operations
 from jqmaster.engine.options import Seconds
 from jqmaster.engine.replies import Beat, Job, Note
+from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import Forbidden, Internal, JQError, NotFound, TooFast, Unauthorized, Unavailable, Vanished
 from jqmaster.worker.ending import Outcome
 
@@ -178,19 +179,19 @@ class RedisSource(EngineSource):
         recreate: bool = False,
         **more: Any,
     ) -> None:
-        self._opened = Opened(url, namespace, recreate=recreate)
-        super().__init__(self._opened.engine, queues, **more)
-        self._waiting = self._opened.waiting()
+        self._redis = open_engine(url, namespace, recreate=recreate)
+        super().__init__(self._redis, queues, **more)
+        self._waiting = Waiting(*self._redis.engines)
 
     async def listen(self, on_message: Callable[[], None]) -> None:
         async with asyncio.TaskGroup() as hearing:
-            for engine in self._opened.engines:
+            for engine in self._redis.engines:
                 hearing.create_task(_hear(engine.redis, f"{engine.namespace}:worker:{self.worker}", on_message))
 
     async def stop(self) -> None:
         await super().stop()
         await self._waiting.stop()
-        await self._opened.close()
+        await self._redis.close()
 
     async def _wait(self, spec: dict[str, Any]) -> list[Job]:
         return replies.picked(await self._waiting.pick(spec, POLL_S)).jobs

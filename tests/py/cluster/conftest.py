@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from jqmaster.cluster.cluster import Cluster
-from jqmaster.cluster.opening import Opened
+from jqmaster.cluster.cluster import Cluster, open_engine
 from topologies import Cluster as RedisCluster
 from topologies import cluster
 
@@ -28,7 +27,7 @@ def name() -> str:
 @pytest.fixture
 async def jq(nodes: RedisCluster, name: str) -> AsyncIterator[Cluster]:
     """The operations of a cluster."""
-    place = Opened(nodes.url, name)
-    assert isinstance(place.engine, Cluster)
-    yield place.engine
-    await place.close()
+    jq = open_engine(nodes.url, name)
+    assert isinstance(jq, Cluster)
+    yield jq
+    await jq.close()

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from redis.crc import key_slot
 
-from jqmaster.cluster.cluster import WAYS
+from jqmaster.cluster.cluster import WAYS, open_engine
 from jqmaster.cluster.names import home_of, is_cluster, number_of, partitions
-from jqmaster.cluster.opening import Opened
 from jqmaster.manifest.manifest import operations
 
 VECTORS = json.loads((Path(__file__).parents[1] / "data" / "cluster.json").read_text())
@@ -47,7 +46,7 @@ def test_what_is_no_name_of_a_cluster(name: str) -> None:
 def test_a_name_that_cannot_be(name: str) -> None:
     assert is_cluster(name)
     with pytest.raises(ValueError, match="expected"):
-        Opened("redis+cluster://nowhere", name)
+        open_engine("redis+cluster://nowhere", name)
 
 
 def test_each_operation_says_how_it_goes_over_partitions() -> None:

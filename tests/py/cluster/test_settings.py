@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from jqmaster.cli.doctor import differences
 from jqmaster.cluster.cluster import Cluster
 from jqmaster.cluster.names import home_of
-from jqmaster.cluster.opening import Opened
 from jqmaster.engine.calling import pack
 from jqmaster.errors import Invalid, NotFound, Unavailable
 from jqmaster.server.http_error import from_engine
@@ -53,24 +53,24 @@ async def test_settings_are_the_same_everywhere(jq: Cluster) -> None:
 async def test_a_partition_that_does_not_answer_is_named_and_the_call_may_be_repeated(
     nodes: RedisCluster, name: str
 ) -> None:
-    place = Opened(f"{nodes.url}?socket_timeout=1.5", name)
-    await place.engine.config(set={"retry_base": 1})
-    frozen = nodes.owner(place.engines[2].namespace).process
+    jq = Cluster(f"{nodes.url}?socket_timeout=1.5", name)
+    await jq.config(set={"retry_base": 1})
+    frozen = nodes.owner(jq.engines[2].namespace).process
     assert frozen is not None
     frozen.send_signal(signal.SIGSTOP)
     with pytest.raises(Unavailable, match=r"partition {.*:2~.*}: .*127.*did not answer") as caught:
-        await place.engine.config(set={"retry_base": 9})
+        await jq.config(set={"retry_base": 9})
     assert from_engine(caught.value, None).message.startswith("partition {")
     frozen.send_signal(signal.SIGCONT)
 
     async def is_set() -> bool:
         with contextlib.suppress(Unavailable):  # the other nodes may have given up the frozen one
-            return bool((await place.engine.config(set={"retry_base": 9}))["retry_base"] == 9)
+            return bool((await jq.config(set={"retry_base": 9}))["retry_base"] == 9)
         return False
 
     await eventually(is_set)
-    assert await place.engine.differences() == []
-    await place.close()
+    assert await differences(jq) == []
+    await jq.close()
 
 
 async def test_differences_are_found_in_all_that_is_set(jq: Cluster) -> None:
@@ -81,7 +81,7 @@ async def test_differences_are_found_in_all_that_is_set(jq: Cluster) -> None:
     await jq.engines[2].unconstrain("c")
     await jq.engines[3].revoke(key["id"])
     await add(jq, {})
-    assert [problem.partition(" what ")[0] for problem in await jq.differences()] == [
+    assert [problem.partition(" what ")[0] for problem in await differences(jq)] == [
         "queue a is not in partition 1", "constraint c is not in partition 2", f"key {key['id']} is not in partition 3",
     ]  # fmt: skip
 
@@ -106,7 +106,7 @@ async def test_a_limit_too_small_to_divide_is_refused_with_what_to_do(jq: Cluste
     with pytest.raises(Invalid) as refused:
         await jq.constrain("c", {"name": "a"}, rate={"limit": 5, "period": 1})
     assert refused.value.path == "rate.limit"
-    assert await jq.differences() == []
+    assert await differences(jq) == []
 
 
 @pytest.mark.parametrize(
@@ -231,4 +231,3 @@ async def test_the_audit_goes_through_all_partitions(jq: Cluster) -> None:
     await engine.redis.zadd(f"{engine.namespace}:q:a", {"00000000000001" + "03": 0})
     assert all(problem.startswith("partition 3: ") for problem in await audit_all(jq))
     assert await audit_all(jq)
-    assert await jq.tick() == (await jq.tick())

@@ -58,7 +58,7 @@ async def test_the_documented_user_in_a_cluster(two_nodes: Cluster) -> None:
     for server in two_nodes.servers:
         server.do("ACL", "SETUSER", "jq", "reset", "on", ">secret", *rules.split())
     async with connect(two_nodes.url.replace("//", "//jq:secret@")) as redis:
-        engine, ended = Engine(redis, NAMESPACE), Ended(Engine(redis, NAMESPACE), redis)
+        engine, ended = Engine(redis, NAMESPACE), Ended(Engine(redis, NAMESPACE))
         job = await enqueue(engine)
         await move(two_nodes)
         [held] = (await engine.pick("w", "mail")).jobs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import pytest
@@ -34,7 +35,7 @@ class Asked:
 
 
 async def ask(asked: Asked, *names: bytes) -> list[Any]:
-    together = Together(asked, "enqueue")
+    together = Together(partial(asked.raw, "enqueue"))
     return await asyncio.gather(*(together.get(name, b"x") for name in names), return_exceptions=True)
 
 
@@ -67,7 +68,7 @@ async def test_when_the_other_side_is_away_nobody_asks_again() -> None:
 async def test_who_gives_up_is_not_asked_for() -> None:
     asked = Asked()
     asked.goes_on.clear()
-    together = Together(asked, "enqueue")
+    together = Together(partial(asked.raw, "enqueue"))
     first, second, third = (asyncio.create_task(together.get(name, b"x")) for name in (b"1", b"2", b"3"))
     await asked.came.wait()
     second.cancel()

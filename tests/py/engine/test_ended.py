@@ -17,7 +17,7 @@ from servers import RedisServer
 
 @pytest.fixture
 async def ended(engine: Engine, redis: Redis) -> AsyncIterator[Ended]:
-    ended = Ended(engine, redis)
+    ended = Ended(engine)
     yield ended
     await ended.stop()
 
@@ -86,7 +86,7 @@ async def test_an_end_while_redis_was_away_is_found() -> None:
         async with connect(server.url) as redis:
             await load(redis, "{t}")
             engine = Engine(redis, "{t}")
-            ended = Ended(engine, redis)
+            ended = Ended(engine)
             job = await enqueue(engine)
             wait = await waiting(ended, job)
             await asyncio.to_thread(server.kill)
@@ -98,7 +98,6 @@ async def test_an_end_while_redis_was_away_is_found() -> None:
 
 async def test_who_heard_nothing_looks_at_the_end_of_his_time(engine: Engine, ended: Ended) -> None:
     wait = await waiting(ended, await enqueue(engine), timeout_s=0.7)
-    assert ended._listener is not None
-    ended._listener.cancel()
+    ended._listeners[engine].cancel()
     await finish(engine)
     assert await asyncio.wait_for(wait, LONG_S) == "done"

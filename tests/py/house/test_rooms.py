@@ -19,12 +19,12 @@ PACKAGE = ROOT / "python/jqmaster"
 # ones, also for type checkers alone and within functions. The package's `__init__` may know all. With each room the
 # lines that it may have.
 FLOORS: dict[str, dict[str, int]] = {
-    "for people": {"__main__": 20, "cli": 2400, "testing": 140},
+    "for people": {"__main__": 20, "cli": 2425, "testing": 140},
     "for programs": {"client": 2140, "worker": 1860},
     "the server": {"server": 3460},
     "the engine's hand": {
-        "cluster": 900,
-        "engine": 2290,
+        "cluster": 745,
+        "engine": 2245,
         "connection": 1100,
         "bundle": 530,
         "manifest": 600,

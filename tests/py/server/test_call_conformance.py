@@ -79,7 +79,7 @@ class Called(RUN.Client):  # type: ignore[name-defined, misc]
     async def _call(self, namespace: str, script: str, arguments: tuple[str | bytes, ...]) -> Any:
         if namespace not in self.apps:
             engine = Engine(self.redis, namespace)
-            waiting, ended = Waiting(engine), Ended(engine, self.redis)
+            waiting, ended = Waiting(engine), Ended(engine)
             master = Master(engine, waiting, ended, Keyring(engine))
             self.apps = {namespace: App(master)}
         headers = {"content-type": MSGPACK, "accept": MSGPACK}

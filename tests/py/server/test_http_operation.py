@@ -181,7 +181,7 @@ async def lonely(fresh_server: RedisServer, namespace: str) -> Any:
     async with connect(f"unix://{fresh_server.socket}?socket_timeout=2") as client:
         await install(client, namespace, builtin())
         engine = Engine(client, namespace, recreate=True)
-        waiting, ended = Waiting(engine), Ended(engine, client)
+        waiting, ended = Waiting(engine), Ended(engine)
         master = Master(engine, waiting, ended, Keyring(engine))
         yield Api(App(master), master), fresh_server
         await waiting.stop()

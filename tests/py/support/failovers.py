@@ -30,7 +30,7 @@ class Client:
         self.redis = connect(url)
         self.engine = Engine(self.redis, NAMESPACE)
         self.waiting = Waiting(self.engine)
-        self.ended = Ended(self.engine, self.redis)
+        self.ended = Ended(self.engine)
 
     async def __aenter__(self) -> Client:
         await load(self.redis, NAMESPACE)

@@ -258,7 +258,7 @@ async def asgi(
 @asynccontextmanager
 async def mastering(engine: Engine) -> AsyncIterator[Master]:
     """A master that dispatches nothing."""
-    parts = Waiting(engine), Ended(engine, engine.redis)
+    parts = Waiting(engine), Ended(engine)
     yield Master(engine, *parts, Keyring(engine))
     for part in parts:
         await part.stop()

@@ -65,9 +65,6 @@ async def run(
         arguments[0] = map_with({**members(arguments[0]), "actor": who.name})
     if name == "pick":
         reply = await _pick(master, request, arguments, spec, wait_s)
-    elif name == "enqueue" and len(arguments) == 2 and b"depends" not in arguments[0]:
-        # A single job shares a call with those of others; numbers in `depends` are places in a call.
-        reply = await master.enqueuing.get(*arguments)
     else:
         reply = await master.engine.raw(name, *arguments)
     if name == "worker":
