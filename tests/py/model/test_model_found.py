@@ -133,3 +133,12 @@ def test_a_needed_job_that_expired_in_the_same_sweep_is_counted_as_error_when_no
     advance(driver, 90_000)
     pick(driver)
     run(driver, "stats", by="day")
+
+
+def test_a_pushed_worker_whose_heartbeat_ends_a_job_by_its_max_runtime_has_shown_that_it_is_alive(driver):
+    run(driver, "register", "w", name="w", queues=["a"], url="http://worker:8080/x")
+    bring(driver, "first", {"name": "a", "max_runtime": 0.001})
+    run(driver, "assign", master="m")
+    advance(driver, 1)
+    run(driver, "heartbeat", worker="worker:w", jobs=[["job:first.0", 1]])
+    run(driver, "workers")

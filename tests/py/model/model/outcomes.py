@@ -11,7 +11,6 @@ class Outcomes(Part):
 
     def heartbeat(self, reply, worker, jobs, blobs=(), control=False):
         self.workers.known_worker(worker)
-        self.workers.sign_of_life(worker)
         if control:
             reply, asked = reply
             same(asked, self.workers.asked_of(worker), "heartbeat: what was asked of the worker")
@@ -24,6 +23,7 @@ class Outcomes(Part):
                 job = self.jobs.get(id)
                 was_cancelled = self.work.cancelled_at(job, token) and not (job.may_be_gone and answer == "LOST")
                 same(answer, "CANCELLED" if was_cancelled else "LOST", "heartbeat")
+        self.workers.sign_of_life(worker)  # only now: whose job lapsed by this is not known to hang
         self.workers.name_jobs(worker, [id for id, *_ in jobs])
 
     def beat(self, job, answer, notes, blobs):
