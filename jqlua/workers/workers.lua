@@ -17,7 +17,7 @@ local M = {}
 
 local call = redis.call
 
---- The channel on which masters sleep.
+--- The channel on which servers sleep.
 M.CHANNEL = "push"
 
 --- Whether a worker's name has the form of a registered worker's id.
