@@ -1,4 +1,4 @@
--- Keys of the HTTP API. Masters check them; the record has their rights and a digest of the secret.
+-- Keys of the HTTP API. Servers check them; the record has their rights and a digest of the secret.
 local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
@@ -73,7 +73,7 @@ function M.touch(ids)
 end
 
 ---@param api_key table as load gives it
----@param has_digest? boolean for masters, which check keys
+---@param has_digest? boolean for servers, which check keys
 ---@return string document
 function M.document(api_key, has_digest)
   api_key.used_ms = tonumber(call("HGET", keys.API_KEY_USES, api_key.id) or nil)

@@ -41,7 +41,7 @@ M.MIXED = 16 -- has had jobs of another name than its own
 M.INDEXED = 32 -- has had jobs with tags or unique_for, or that failed for good: indexes may hold removed jobs
 M.OWN = 64 -- has settings of its own
 
--- The queue of notifications, for masters (module webhooks.notices). No pattern matches it, since workers could not
+-- The queue of notifications, for servers (module webhooks.notices). No pattern matches it, since workers could not
 -- handle them.
 M.WEBHOOKS = "jq.webhooks"
 

@@ -1,4 +1,4 @@
--- Notifications: jobs that masters deliver to the URLs of webhooks. The call in which a job ends creates them, for its
+-- Notifications: jobs that servers deliver to the URLs of webhooks. The call in which a job ends creates them, for its
 -- own URL and for each webhook that matches it.
 local budget = require "jqlua.job.budget"
 local constraints = require "jqlua.limits.constraints"

@@ -17,7 +17,7 @@ local M = {}
 
 local call = redis.call
 
---- The channel on which masters sleep.
+--- The channel on which servers sleep.
 M.CHANNEL = "push"
 
 --- Whether a worker's name has the form of a registered worker's id.
@@ -218,7 +218,8 @@ end
 function M.rest(id, record, why, until_ms)
   if why == "unreachable" then
     record.f = (record.f or 0) + (record.w == why and 0 or 1)
-    until_ms = math.max(until_ms, meta.state[meta.NOW_MS] + 1000 * math.min(2 ^ (record.f - 1), MOST_REST_S))
+    until_ms = math.max(until_ms, meta.state[meta.NOW_MS] + 1000 * math.min(2 ^ (record.f - 1), MOST_REST_S),
+      record.w == why and due.at(due.RESTING .. id) or 0)
   end
   record.w = why
   M.save(id, record)

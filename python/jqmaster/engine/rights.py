@@ -27,7 +27,7 @@ WRITES = frozenset(
 """With `READS` all commands that the scripts call."""
 
 SEAL = "/sessions"
-"""Behind the namespace: the key with the secret that masters seal sessions with. It is none of the namespace's own, so
+"""Behind the namespace: the key with the secret that servers seal sessions with. It is none of the namespace's own, so
 no script reads it, no export has it, and of users by role only an admin may."""
 
 _WORD = re.compile("[\"']([A-Z]+)[\"']")

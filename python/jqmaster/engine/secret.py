@@ -68,7 +68,7 @@ def shown(key: str | None) -> Mapping[str, str]:
 
 
 def masters_of(url: str, namespace: str | None = None) -> list[str]:
-    """The masters that a URL names, with commas between. Raises ValueError for user or password in it, and for a
+    """The servers that a URL names, with commas between. Raises ValueError for user or password in it, and for a
     `namespace` that was named as well."""
     if namespace is not None:
         raise ValueError(f"namespace {namespace} applies to Redis only: a server has its own namespace")

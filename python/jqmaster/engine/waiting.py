@@ -100,7 +100,7 @@ class Waiting:
 
     async def pick(self, spec: Mapping[str, Any], timeout_s: float) -> Reply:
         """`pick` with `spec` (without `wait`), waiting up to `timeout_s` for a job. The reply is `pick`'s
-        own: `[next_ms, doc, argument, ...]`, with no job when the time is up or the master stops.
+        own: `[next_ms, doc, argument, ...]`, with no job when the time is up or the server stops.
 
         Raises JQError for a bad spec, and Unavailable when nobody answers the first look. Safe to cancel: jobs
         that were picked for a caller who has gone are given back.

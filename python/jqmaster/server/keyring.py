@@ -1,7 +1,7 @@
-"""The keys of the HTTP API, as a master knows them: kept in memory for half a second, and read at once where this
-master created or revoked one. While Redis is away the last known keys hold.
+"""The keys of the HTTP API, as a server knows them: kept in memory for half a second, and read at once where this
+server created or revoked one. While Redis is away the last known keys hold.
 
-With them comes the secret that sessions are sealed with, the same for all masters of a namespace. It is made when
+With them comes the secret that sessions are sealed with, the same for all servers of a namespace. It is made when
 there are keys.
 """
 
@@ -80,7 +80,7 @@ def covers(pattern: str, text: str) -> bool:
 
 
 class Keyring:
-    """`is_required` never goes back while a master runs: who revokes the last key must not open it to everybody."""
+    """`is_required` never goes back while a server runs: who revokes the last key must not open it to everybody."""
 
     def __init__(self, engine: Engine, *, required: bool = False) -> None:
         self.is_required = required

@@ -11,8 +11,10 @@ import pytest
 from jqmaster import JQ
 from jqmaster.cluster.cluster import Cluster
 from jqmaster.cluster.names import home_of, number_of
-from jqmaster.engine.calling import pack
+from jqmaster.engine.calling import contract_of, pack
 from jqmaster.errors import Conflict, Invalid, NotFound
+from jqmaster.server.http import within
+from jqmaster.server.keyring import Identity
 from topologies import Cluster as RedisCluster
 
 NIL = b"\xc0"
@@ -170,3 +172,10 @@ async def test_a_call_that_goes_to_no_cluster_is_refused_as_everywhere(jq: Clust
     await add(jq, {})
     with pytest.raises(Conflict):
         await jq.forget("a")
+
+
+async def test_no_wrong_id_beside_it_lets_a_bound_key_at_a_job_of_others(jq: Cluster) -> None:
+    who = Identity("somebody", frozenset(("pusher",)), ("mine",))
+    [job] = await add(jq, {})
+    with pytest.raises(Invalid):
+        await within.check(jq, who, contract_of("cancel"), {"ids": [job, "wrong"]})

@@ -96,6 +96,14 @@ def test_http_2_is_not_spoken(connect: Any) -> None:
     assert connection.recv(1000).startswith(b"HTTP/1.1 505")
 
 
+def test_a_body_has_one_length(connect: Any) -> None:
+    connection = connect()
+    request = b"POST /job HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n"
+    connection.sendall(request + KEPT + b"\r\n")
+    told = b"".join(iter(lambda: connection.recv(65536), b""))
+    assert told.startswith(b"HTTP/1.1 400") and told.count(b"HTTP/1.1") == 1
+
+
 @pytest.mark.parametrize("line", [b"x-long: " + b"x" * MOST_HEAD_BYTES, b"x: y\r\n" * MOST_HEAD_BYTES])
 def test_a_head_has_a_bound(connect: Any, line: bytes) -> None:
     connection = connect()

@@ -231,3 +231,9 @@ async def test_a_redis_that_hangs_makes_no_master_look_dead(lonely: Any) -> None
     finally:
         os.kill(server.process.pid, signal.SIGCONT)
     assert (await api.get("/health")).status == 200
+
+
+async def test_a_call_has_a_bounded_number_of_arguments(api: Api) -> None:
+    for body in (b"\xdd\x00\x00\x27\x11" + 10_001 * b"\x01", b"\x91\xdd\x00\x00\x27\x11" + 10_001 * b"\x01"):
+        told = await api.post("/call/get", raw=body)
+        assert told.status == 400 and "10000 at most" in told.error["message"]

@@ -152,6 +152,12 @@ async def test_a_job_is_of_the_queue_of_its_name_unless_it_says_another(keyed: K
         assert (await api.post("/jobs", raw=msgpack.packb(many))).status == {201: 200}.get(status, status), job
 
 
+async def test_nil_names_no_job(keyed: Keyed) -> None:
+    api = await keyed.grant("operator", queues=["mail"])
+    spec = msgpack.packb({"ids": None, "where": {"queue": "mail"}})
+    assert (await api.post("/call/cancel", raw=msgpack.packb([spec]))).status == 200
+
+
 @pytest.mark.parametrize("path", ["cancel", "retry", "discard", "kick"])
 async def test_text_that_is_no_utf8_is_refused_as_for_others(keyed: Keyed, path: str) -> None:
     for more in ({}, {"queues": ["mail.*"]}):

@@ -5,8 +5,8 @@ site cannot read the answers, as nothing here allows it to; but it could pause a
 has its own name lead to this host (DNS rebinding), its page counts as the server's own and could read: so it is also
 looked by which name the server is asked.
 
-A session of the web UI is a cookie that names a key and says when it was last used, signed with a secret that masters
-alone know (`keyring`). Every master of the namespace can check it, nothing is stored, and with the key it is gone.
+A session of the web UI is a cookie that names a key and says when it was last used, signed with a secret that servers
+alone know (`keyring`). Every server of the namespace can check it, nothing is stored, and with the key it is gone.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def logged_in(keyring: Keyring, request: Request) -> Identity | None:
         _, used = _signer(keyring.seal_of(who)).unsign(cookie, return_timestamp=True)
     except BadSignature:
         return None
-    # Not by its `max_age`, which refuses what a master made whose clock is ahead of this one's.
+    # Not by its `max_age`, which refuses what a server made whose clock is ahead of this one's.
     return who if time.time() - used.timestamp() <= IDLE_S else None
 
 

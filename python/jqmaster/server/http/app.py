@@ -46,7 +46,7 @@ logger = logging.getLogger("jqmaster.http")
 
 
 class App:
-    """It neither starts nor stops any of the master's parts.
+    """It neither starts nor stops any of the server's parts.
 
     Bodies over `longest` bytes are refused with 413, and all together over `most_bytes`, from their coming until their
     requests are answered, with 503. `body_s`: how long one may take to come. `hosts` are the names it may be asked by,

@@ -31,6 +31,7 @@ from jqmaster.server.message import Reply, Request, seconds, unknown_field
 from jqmaster.server.reader import extended, map_of, map_with, members, parts, printable, unpacked
 
 MOST_WAIT_S = 300
+_MOST_ARGUMENTS = 10_000  # more than any script takes; to read millions would take seconds
 # The first read begins a result's time; of a job that is waited for more is published.
 _WRITING = ("result", "poll_job")
 _NOTED = frozenset(
@@ -152,10 +153,11 @@ class Call(Route):
 
 def _arguments(body: bytes) -> list[bytes]:
     with contextlib.suppress(ValueError, TypeError, msgpack.UnpackException):
-        given = msgpack.unpackb(body, strict_map_key=False, raw=True)
+        given = msgpack.unpackb(body, raw=True, max_array_len=_MOST_ARGUMENTS, max_map_len=0)
         if isinstance(given, list) and {*map(type, given)} <= {bytes, int}:
             return [str(one).encode() if isinstance(one, int) else one for one in given]
-    raise invalid(None, "expected one list of the script's arguments: text, binary data or integers")
+    what = f"one list of the script's arguments, {_MOST_ARGUMENTS} at most: text, binary data or integers"
+    raise invalid(None, f"expected {what}")
 
 
 def in_query(arguments: list[Argument]) -> Iterator[tuple[str, Argument, str]]:

@@ -40,12 +40,15 @@ class _Http1(H11Protocol):
 
 class _Connection(h11.Connection):
     def next_event(self) -> Any:
-        """As h11's, without what makes Hypercorn change the protocol."""
+        """As h11's, without what makes Hypercorn change the protocol. A body with two lengths is refused: a proxy may
+        go by the other one, and take its end for the next request (RFC 9112, 6.1)."""
         event = super().next_event()
         if not isinstance(event, h11.Request):
             return event
         if event.http_version == b"2.0":
             raise h11.RemoteProtocolError("this is HTTP/2", error_status_hint=505)
+        if dict(event.headers).keys() >= {b"content-length", b"transfer-encoding"}:
+            raise h11.RemoteProtocolError("its body has two lengths")
         headers = [(name, value) for name, value in event.headers if name != b"upgrade"]
         if len(headers) == len(event.headers):
             return event

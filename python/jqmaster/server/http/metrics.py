@@ -1,4 +1,4 @@
-"""`GET /metrics`, for Prometheus: what this master counted, and how the namespace stands by the operations that there
+"""`GET /metrics`, for Prometheus: what this server counted, and how the namespace stands by the operations that there
 are. A scrape makes a bounded number of calls, whatever is stored."""
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ async def metrics(master: Master, _request: Request) -> Reply:
     @role viewer
     @http GET /metrics
     """
-    # What the master itself has counted is told also without Redis.
+    # What the server itself has counted is told also without Redis.
     figures = Figures()
     try:
         async with asyncio.timeout(_MOST_S):

@@ -12,7 +12,6 @@ from typing import Any
 
 from jqmaster.engine import replies
 from jqmaster.engine.engine import Engine
-from jqmaster.errors import JQError
 from jqmaster.manifest.contract import Argument, Operation
 from jqmaster.server.http_error import HttpError
 from jqmaster.server.keyring import Identity
@@ -98,14 +97,11 @@ def _jobs_in(kind: str, value: Any) -> Iterable[Any]:
 
 
 async def _check_jobs(engine: Engine, who: Identity, ids: Iterable[Any]) -> None:
-    """Of jobs that are there; what is no id, or of no job, the operation itself refuses."""
+    """Of jobs that are there. Raises 400 for what is no id: a cluster could refuse that in one partition, and do in
+    another what it was asked for with it."""
     named = [job_id.encode(errors="surrogateescape") if isinstance(job_id, str) else job_id for job_id in ids]
-    try:
-        found = await engine.raw("get", *(job_id for job_id in named if isinstance(job_id, bytes)))
-    except JQError as error:
-        if error.code in ("INVALID", "NOTFOUND"):
-            return
-        raise
+    texts = [job_id for job_id in named if isinstance(job_id, bytes)]
+    found = await engine.raw("get", *texts) if texts else []
     for job in (replies.document(packed) for packed in found if packed is not None):
         if not who.may_use(job["queue"]):
             raise no_such_job(job["id"])

@@ -73,7 +73,8 @@ class Workers(Part):
         """It gets nothing for a while; the longer the more often in a row it failed."""
         if why == "unreachable":
             worker.failures += worker.resting != why
-            least_ms = max(least_ms, 1000 * min(2 ** (worker.failures - 1), 300))
+            left_ms = worker.resting_until_ms - self.now if worker.resting == why else 0
+            least_ms = max(least_ms, 1000 * min(2 ** (worker.failures - 1), 300), left_ms)
         worker.resting, worker.resting_until_ms = why, self.now + least_ms
 
     def came_by(self, id):
