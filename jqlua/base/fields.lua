@@ -1,7 +1,7 @@
 -- Fields of specs as data, and the one walker that checks them.
 --
 -- A field is {kind, least, most, of =, words =, required =, distinct =}. Kinds are the types of heads of scripts
--- (manifest/types.py); what is none of them, such as a document, is checked by who reads it. Least and most are of
+-- (manifest/contract.py); what is none of them, such as a document, is checked by who reads it. Least and most are of
 -- numbers, of the bytes of a text, of how many entries a list has; `of` is the kind of these; `words` are those of a
 -- choice, with blanks between.
 local check = require "jqlua.base.check"

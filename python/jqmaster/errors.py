@@ -139,7 +139,7 @@ def parse(text: str) -> JQError | None:
 
 
 def from_redis(problem: Exception) -> JQError:
-    """The exception for what redis-py raised, or put among a pipeline's results; that becomes its cause."""
+    """The exception for what a Redis client raised; that becomes its cause."""
     text = str(problem)
     known = parse(text)
     if known is None and _LUA_ERROR.search(text):

@@ -30,9 +30,9 @@ class RedisConnection:
         """Connect it, if it is not connected to where its client is; and anew when Redis has closed it."""
         if self._stream is not None and self.generation == self.client.generation and self._stream.is_open():
             return
+        self.cut()
         tries = self.client.finder.tries
         while True:
-            self.cut()
             tries -= 1
             place = await self.client.place()  # which has a limit of its own
             self.generation = self.client.generation
@@ -45,6 +45,7 @@ class RedisConnection:
                         await self.read()
                 return
             except (RedisError, OSError) as problem:
+                self.cut()  # what calls by it would do so as the default user
                 self.client.unreachable(self, problem)
                 if tries:
                     continue

@@ -198,9 +198,10 @@ class Engine(Operations):
 
 def _is_single(operation: str, arguments: Sequence[Argument]) -> bool:
     """Whether a call may be made along with those of others: numbers in `depends` are places in a call."""
-    if operation == "enqueue":
-        return len(arguments) == 2 and isinstance(arguments[0], bytes) and b"depends" not in arguments[0]
-    return len(arguments) == 1
+    packed = [one for one in arguments if isinstance(one, bytes)]
+    if len(packed) < len(arguments):
+        return False  # others must not get what comes of it
+    return len(packed) == 1 if operation == "watch" else len(packed) == 2 and b"depends" not in packed[0]
 
 
 def _lost(problem: Any) -> Literal["functions", "library", "scripts", "namespace"] | None:

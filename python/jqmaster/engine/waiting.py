@@ -172,7 +172,7 @@ class Waiting:
             is_first = False
             reply = [min((ms for ms in moments.values() if ms >= 0), default=-1)] if moments else reply
             due = [engine for engine, next_ms in moments.items() if next_ms in AGAIN]
-            if due and poll.is_own:
+            if due and poll.is_own and not poll.unanswered:
                 poll.spec["request"] = new_request()  # a repeated one none of whose jobs runs any more says so for ever
             elif due or not sleeps:
                 poll.called.update(due)  # the client goes on, or somebody else

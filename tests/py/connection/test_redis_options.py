@@ -73,6 +73,17 @@ async def test_a_frozen_redis_is_waited_for_as_long_as_the_url_says(fresh_server
         await enqueue(engine)
 
 
+async def test_who_was_refused_does_not_come_in_as_another(fresh_server: RedisServer) -> None:
+    async with connect(f"unix://jq:secret@{fresh_server.socket}") as redis:
+        engine = Engine(redis)
+        for _ in range(2):
+            with pytest.raises(Unavailable, match="WRONGPASS"):
+                await enqueue(engine)
+        with fresh_server.client() as admin:
+            admin.execute_command("ACL", "SETUSER", "jq", "on", ">secret", "~*", "&*", "+@all")
+        await enqueue(engine)
+
+
 async def test_a_sentinel_that_is_silent_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jqmaster.connection.topology.ANSWER_S", 600)
     over = asyncio.Event()

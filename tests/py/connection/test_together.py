@@ -65,6 +65,14 @@ async def test_when_the_other_side_is_away_nobody_asks_again() -> None:
     assert len(asked.calls) == 2
 
 
+async def test_who_has_waited_long_for_one_that_is_away_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jqmaster.connection.together.LATE_S", 0)
+    for names, calls in ((b"away",), 1), ((b"a", b"away"), 2):
+        asked = Asked()
+        answers = await ask(asked, *names, *[b"n"] * 150)
+        assert {type(answer) for answer in answers[len(names) - 1 :]} == {Unavailable} and len(asked.calls) == calls
+
+
 async def test_who_gives_up_is_not_asked_for() -> None:
     asked = Asked()
     asked.goes_on.clear()

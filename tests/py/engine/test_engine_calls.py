@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import msgpack
 import pytest
 
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Beat, Enqueued, Job, Note
 from jqmaster.errors import Invalid, NotFound
+from parts import LONG_S
 
 NIL = b"\xc0"
 UNKNOWN = "0" * 14
@@ -37,6 +40,16 @@ async def test_a_beat_tells_what_is_asked(engine: Engine) -> None:
     assert await engine.beat(worker, [(UNKNOWN, LOST)]) == Beat(["LOST"], "quiet")
     with pytest.raises(NotFound):
         await engine.worker("w" + UNKNOWN, "stop")
+
+
+async def test_what_is_no_text_harms_none_of_those_who_ask_at_the_same_time(engine: Engine) -> None:
+    job, known = msgpack.packb({"name": "a"}), UNKNOWN.encode()
+    calls = ("watch", known), ("watch", 5), ("watch", "\udc80"), ("watch", known)
+    jobs = ("enqueue", job, NIL), ("enqueue", job, 5), ("enqueue", job, NIL)
+    async with asyncio.timeout(LONG_S):
+        asked = [engine.raw(*one) for one in (*calls, *jobs)]  # type: ignore[arg-type]
+        first, _, _, last, one, _, other = await asyncio.gather(*asked, return_exceptions=True)
+    assert (first, last, one[1], other[1]) == ([None], [None], 1, 1)  # type: ignore[index]
 
 
 async def test_what_follows_an_outcome(engine: Engine) -> None:

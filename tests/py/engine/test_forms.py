@@ -19,6 +19,7 @@ from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import load
 from jqmaster.errors import Forbidden
 from jqmaster.server.server import ServeOptions, Server
+from parts import eventually
 from servers import RedisServer
 from test_load import manifest_of
 
@@ -143,6 +144,14 @@ class TestWithoutFunctions:
             assert engine.form_in_use == "scripts"
             await client.flushall()
             await life(Engine(client))
+
+    async def test_a_server_of_a_cluster_says_so(self, old_server: RedisServer) -> None:
+        async with Server(ServeOptions(redis_url=old_server.url, namespace="{jq:*/2}", port=0)) as server:
+            await eventually(lambda: _is_by_scripts(server))
+
+
+async def _is_by_scripts(server: Server) -> bool:
+    return (await health(server))["form"] == "scripts"
 
 
 class TestPermissions:

@@ -150,6 +150,25 @@ async def test_jobs_are_not_taken_back_from_a_client_that_has_them(engine: Engin
     await waiting.stop()
 
 
+async def test_jobs_are_taken_back_although_another_partition_has_more_to_do(engine: Engine, redis: Redis) -> None:
+    class Loses(Engine):
+        async def raw(self, script: str, *arguments: object) -> object:
+            await super().raw(script, *arguments)  # type: ignore[arg-type]
+            self.__class__ = Engine  # type: ignore[assignment]
+            raise Unavailable("no answer in time")
+
+    class Swept(Engine):
+        async def raw(self, script: str, *arguments: object) -> object:
+            self.__class__ = Engine  # type: ignore[assignment]
+            return [0]
+
+    job = await enqueue(engine)
+    waiting = Waiting(Loses(redis, engine.namespace), Swept(redis, engine.namespace[:-1] + "-other}"))
+    assert await asyncio.wait_for(poll(waiting), SOON_S) == [0]
+    await eventually(lambda: _queued(engine, job))
+    await waiting.stop()
+
+
 async def _queued(engine: Engine, job: str) -> bool:
     return await status(engine, job) == "queued"
 

@@ -111,7 +111,7 @@ async def health(master: Master, _request: Request) -> Reply:
             await master.engine.config()  # which also finds a namespace that is missing, or of another schema
     except TimeoutError as late:
         raise Unavailable(f"Redis did not answer within {READY_S:g} s", late) from late
-    return Reply(200, packform.pack({"status": "ok", "form": master.engine.form_in_use}))
+    return Reply(200, packform.pack({"status": "ok", "form": master.engine.engines[0].form_in_use}))
 
 
 @cache
