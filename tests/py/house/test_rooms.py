@@ -25,7 +25,7 @@ FLOORS: dict[str, dict[str, int]] = {
     "the engine's hand": {
         "cluster": 745,
         "engine": 2245,
-        "connection": 1100,
+        "connection": 1141,
         "bundle": 530,
         "manifest": 600,
         "errors": 160,
