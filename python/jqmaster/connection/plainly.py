@@ -11,6 +11,7 @@ import contextvars
 import math
 import threading
 import time
+from collections import deque
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
@@ -60,24 +61,53 @@ async def pause(seconds: float) -> None:
 
 
 class Turns:
-    """So many at a time, of plain calls in any threads, or of tasks. Not of both."""
+    """So many at a time, of plain calls in any threads, or of tasks, not of both; who came first is first."""
 
     def __init__(self, most: int = 1) -> None:
-        self._threads, self._tasks = threading.Semaphore(most), asyncio.Semaphore(most)
+        self._free, self._tasks = most, asyncio.Semaphore(most)
+        self._waiting: deque[threading.Lock] = deque()  # threads, each until its lock is opened
+        self._lock = threading.Lock()
 
     async def acquire(self) -> None:
         """Raises TimeoutError."""
         if is_plain():
-            if not self._threads.acquire(timeout=left_s()):
-                raise TimeoutError
+            self._acquire()
         elif self._tasks.locked():
             async with asyncio.timeout(left_s()):
                 await self._tasks.acquire()
         else:
             await self._tasks.acquire()
 
+    def _acquire(self) -> None:
+        # Of a threading.Semaphore the thread that runs gets each turn, until it blocks elsewhere: others would starve.
+        with self._lock:
+            if self._free:
+                self._free -= 1
+                return
+            turn = threading.Lock()
+            turn.acquire()
+            self._waiting.append(turn)
+        try:
+            if not turn.acquire(timeout=left_s()):
+                raise TimeoutError
+        except BaseException:
+            with self._lock:
+                has_come = turn not in self._waiting
+                if not has_come:
+                    self._waiting.remove(turn)
+            if has_come:
+                self.release()
+            raise
+
     def release(self) -> None:
-        (self._threads if is_plain() else self._tasks).release()
+        if not is_plain():
+            self._tasks.release()
+            return
+        with self._lock:
+            if self._waiting:
+                self._waiting.popleft().release()
+            else:
+                self._free += 1
 
     async def __aenter__(self) -> None:
         await self.acquire()

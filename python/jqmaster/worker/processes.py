@@ -223,7 +223,7 @@ class _Server:
     def say(self, item: Note | Outcome) -> None:
         """To the worker; from any thread."""
         if not self._is_child:
-            with self._lock:
+            with self._lock, contextlib.suppress(BrokenPipeError):  # killed, it hears no more: `listen` ends all
                 self._connection.send(item)
 
     def listen(self) -> None:

@@ -1,15 +1,17 @@
-"""`plainly.within`: what its connections wait for in a loop ends in time."""
+"""`plainly.within`: what its connections wait for in a loop ends in time. `plainly.Turns`: threads take turns."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import AsyncIterator
 
 import pytest
 
-from jqmaster.connection.plainly import left_s, within
+from jqmaster.connection.plainly import Turns, left_s, run, within
 from jqmaster.connection.stream import Stream, opened
+from topologies import until
 
 
 @pytest.fixture
@@ -45,3 +47,35 @@ async def test_what_comes_after_it_is_not_bounded(silent: Stream) -> None:
         with pytest.raises(TimeoutError):
             await silent.receive(0.001)
     assert left_s(5) == 5
+
+
+def test_a_turn_goes_to_the_thread_that_waits_longest() -> None:
+    turns, order = Turns(), []
+
+    async def take(name: str) -> None:
+        async with turns:
+            order.append(name)
+
+    async def wait_in_vain() -> None:
+        async with within(0.05):
+            await take("too late")
+
+    def wait(name: str) -> threading.Thread:
+        waiting = len(turns._waiting)
+        thread = threading.Thread(target=run, args=(take(name),))
+        thread.start()
+        until(lambda: len(turns._waiting) > waiting)
+        return thread
+
+    async def hold() -> list[threading.Thread]:
+        async with turns:
+            first = wait("first")
+            with pytest.raises(TimeoutError):
+                run(wait_in_vain())
+            return [first, wait("second")]
+
+    threads = run(hold())
+    run(take("who had it before"))
+    for thread in threads:
+        thread.join(10)
+    assert order == ["first", "second", "who had it before"]

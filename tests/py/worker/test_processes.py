@@ -171,14 +171,16 @@ def write(folder: Path, jq: JQ, before: str = "") -> Any:
     return JQ(jq.url, namespace=jq.namespace, max_retry=0).task("stays")
 
 
-def test_processes_end_with_a_worker_that_is_killed(jq: JQ, tmp_path: Path) -> None:
+@pytest.mark.parametrize("seconds", [0.5, 600])
+def test_processes_end_with_a_worker_that_is_killed(jq: JQ, tmp_path: Path, seconds: float) -> None:
     task = write(tmp_path, jq)
     with Process("jqmaster.cli", "work", "program:jq", ready="is ready", folder=tmp_path) as worker:
-        task.enqueue(600)
+        task.enqueue(seconds)
         until((tmp_path / "pid").exists)
         pid = int((tmp_path / "pid").read_text())
         worker.signal(signal.SIGKILL)
         until(lambda: not Path(f"/proc/{pid}").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text().split()[2])
+        assert "Traceback" not in worker.text  # whoever ends first has nobody to tell it to
 
 
 def test_a_program_that_is_its_own_worker_has_processes(jq: JQ, tmp_path: Path) -> None:
