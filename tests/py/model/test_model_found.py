@@ -142,3 +142,12 @@ def test_a_pushed_worker_whose_heartbeat_ends_a_job_by_its_max_runtime_has_shown
     advance(driver, 1)
     run(driver, "heartbeat", worker="worker:w", jobs=[["job:first.0", 1]])
     run(driver, "workers")
+
+
+def test_of_a_blocked_job_that_expires_with_what_it_waits_for_the_notification_tells_why_it_ended(driver):
+    run(driver, "config", set={"error_max": 0})
+    run(driver, "subscribe", id="w", match=b"\x81\xa4name\xa1*", url="http://127.0.0.1:9/in")
+    bring(driver, "first", {"expires_in": 100})
+    bring(driver, "second", {"expires_in": 100, "depends": ["job:first.0"], "if_failed": "fail"})
+    advance(driver, 100)
+    run(driver, "assign", master="m")

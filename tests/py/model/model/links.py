@@ -189,9 +189,8 @@ class Links(Part):
             may |= {"cancel"} if any(map(self.is_going, job.waits_for)) else set()
         if len(may) == 1:
             return next(iter(may))
-        doc = self.engine.look(job.id)
+        doc = self.engine.look(job.id) or self.webhooks.end_to_come(job.id)
         states = self.trace.states_to_come(job.id, "blocked") or ([doc["status"]] if doc else [])
-        states = states or self.webhooks.ends_to_come(job.id)
         if not states:  # the record is gone at once
             if "go" in may and self.needs.may_skip(job) and not self.is_skipped_kept(job.queue):
                 # A sweep does that before it ends what has expired, unless it knew that the job is needed.

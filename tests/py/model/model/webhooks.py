@@ -45,12 +45,12 @@ class Webhooks(Part):
             docs = {id: self.engine.look(id) for id in self.engine.ids_after(self.last_id)}
             self.found = {id: doc["webhook"] for id, doc in docs.items() if doc and "webhook" in doc}
 
-    def ends_to_come(self, job_id):
-        """The state in which a job ended, as a notification of this operation tells it: a list of one, or none."""
+    def end_to_come(self, job_id):
+        """A job that ended, as a notification of this operation tells it, or None."""
         if not self.defined:
-            return []
+            return None
         self.look()
-        return [found["event"]["status"] for found in self.found.values() if found["event"]["id"] == job_id][:1]
+        return next((found["event"] for found in self.found.values() if found["event"]["id"] == job_id), None)
 
     def made(self, webhook):
         """A notification that this operation has made."""
