@@ -3,13 +3,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import openapi
 import stubs
@@ -22,7 +19,7 @@ from jqmaster.cluster.cluster import WAYS
 from jqmaster.cluster.listings import LISTINGS
 from jqmaster.manifest.contract import ANYBODY, ROLES, SERVER, Argument, Operation, Reply, Type
 from jqmaster.manifest.fields import FIELDS, Field
-from jqmaster.manifest.manifest import operations
+from jqmaster.manifest.manifest import operations, written
 from jqmaster.server.http.routes import OWN
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -124,17 +121,6 @@ def new_job() -> str:
     return f"## NewJob\n\nWhat a job can be told.\n\n{rows}\n\n{filled(prose)}\n"
 
 
-def says(name: str, value: Any) -> bool:
-    return value not in (None, "", (), {}) and (value is not False or name == "default")
-
-
-def to_json(value: Any) -> Any:
-    """As JSON has it. What says nothing is left out."""
-    if isinstance(value, Mapping):
-        return {name: to_json(one) for name, one in value.items() if says(name, one)}
-    return [to_json(one) for one in value] if isinstance(value, tuple) else value
-
-
 def page() -> str:
     parts = [HEAD, *(part for one in operations().values() for part in section(one)), new_job(), types()]
     return "\n".join(parts)
@@ -151,10 +137,7 @@ def files() -> Iterator[tuple[Path, str]]:
     for path in HAND:
         yield path, with_version(path.read_text())
     yield PAGE, page()
-    yield (
-        PAGE.with_suffix(".json"),
-        json.dumps({name: to_json(asdict(one)) for name, one in operations().items()}, indent=1) + "\n",
-    )
+    yield PAGE.with_suffix(".json"), written()
     yield openapi.DOCUMENT, openapi.written()
     yield from stubs.files()
 

@@ -2,7 +2,7 @@
 -- (docs/design.md). One script, so that no two loaders can come between each other.
 --
 -- KEYS: the manifest; the sources. ARGV: namespace; version; its library, and the operations that this has, both may
--- be empty; the libraries that Redis has; then the name and the sha of each script.
+-- be empty; the libraries that Redis has; then the name and the sha of each script, and of the heads.
 -- Gives 0 and what the sources lack, and has noted nothing then; else 1 and the libraries that nobody needs.
 local manifest, sources = KEYS[1], KEYS[2]
 local namespace, version, library, functions, loaded = unpack(ARGV, 1, 5)

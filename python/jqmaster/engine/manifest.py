@@ -17,6 +17,7 @@ from redis.exceptions import ResponseError
 from jqmaster.bundle.build import Bundle, Library, version_of
 from jqmaster.connection.redis_client import RedisClient, refusal
 from jqmaster.engine.replies import text
+from jqmaster.manifest.manifest import written
 
 log = logging.getLogger(__name__)
 
@@ -31,12 +32,15 @@ async def note(client: RedisClient, namespace: str, scripts: Bundle, library: Li
     """Note these scripts, and the library that is loaded; forget what no namespace needs now. Raises RedisError."""
     key = SHARED
     sources = {script.sha: script.source for script in scripts.values()}
+    heads = written()
+    sources[digest := hashlib.sha1(heads.encode()).hexdigest()] = heads
     arguments = [namespace, version_of(scripts), "", "", ""]
     if library:
         sources[library.name] = library.source
         arguments[2:] = library.name, " ".join(sorted(library.functions)), await _libraries(client)
     for name in sorted(scripts):
         arguments += [name, scripts[name].sha]
+    arguments += ["operations", digest]
     for _ in range(_TRIES):
         try:
             done, *names = map(text, await run(client, NOTE, f"{namespace}:manifest", key, *arguments))

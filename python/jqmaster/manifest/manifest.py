@@ -10,8 +10,10 @@ means, ``@flags``, ``@role ROLE, … [with ARGUMENT, …]``, ``@bound any``, ``@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -44,6 +46,22 @@ def operations() -> Mapping[str, Operation]:
             if comment := comment_of(lines):  # which the library has not
                 found[path.stem] = read(path.stem, comment)
     return MappingProxyType(found)
+
+
+def written() -> str:
+    """All of them as JSON, as docs/operations.json and each namespace have them."""
+    return json.dumps({name: _to_json(asdict(one)) for name, one in operations().items()}, indent=1) + "\n"
+
+
+def _to_json(value: Any) -> Any:
+    """What says nothing is left out."""
+    if isinstance(value, Mapping):
+        return {name: _to_json(one) for name, one in value.items() if _says(name, one)}
+    return [_to_json(one) for one in value] if isinstance(value, tuple) else value
+
+
+def _says(name: str, value: Any) -> bool:
+    return value not in (None, "", (), {}) and (value is not False or name == "default")
 
 
 def comment_of(lines: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from driving.driver import NAMESPACE, Driver
 from jqmaster.bundle.build import builtin
-from jqmaster.engine import copying
+from jqmaster.cli import copying
 from jqmaster.engine.engine import Engine
 from jqmaster.errors import Conflict, Invalid
 from parts import audit_all, export_records

@@ -40,7 +40,7 @@ class TestManifest:
         version = await load(redis, namespace)
         manifest = await manifest_of(redis, namespace)
         assert manifest["version"] == version
-        assert manifest.keys() == {"version", "sources", "library", "functions", *builtin()}
+        assert manifest.keys() == {"version", "sources", "operations", "library", "functions", *builtin()}
         for name, script in builtin().items():
             assert manifest[name] == script.sha
             assert gzip.decompress(await redis.hget(manifest["sources"], script.sha)).decode() == script.source

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -14,11 +16,13 @@ from jqmaster.bundle.build import Bundle, builtin, make_script
 from jqmaster.engine import manifest
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.engine.scripts import load
+from jqmaster.manifest.manifest import written
 from servers import RedisServer
 from topologies import cluster
 
 ROOT = Path(__file__).resolve().parents[3]
 SHARED = "jq:scripts"
+HEADS = hashlib.sha1(written().encode()).hexdigest()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -59,8 +63,16 @@ async def test_what_is_loaded_is_small_and_shared(scripts: Bundle, most: int) ->
 
 
 async def kept(client: Redis, key: str = SHARED) -> set[str]:
-    """The shas whose sources are kept."""
-    return {field.decode() for field in await client.hkeys(key) if b":" not in field}
+    """The shas whose sources are kept, but for that of the heads."""
+    return {field.decode() for field in await client.hkeys(key) if b":" not in field} - {HEADS}
+
+
+async def test_the_heads_are_there_as_json(fresh_server: RedisServer) -> None:
+    async with connect(fresh_server.url) as client:
+        await load(client, "{jq}")
+        assert await client.hget("{jq}:manifest", "operations") == HEADS.encode()
+        heads = gzip.decompress(await client.hget(SHARED, HEADS))
+    assert heads == (ROOT / "docs/operations.json").read_bytes()
 
 
 def shas(*numbers: int) -> set[str]:

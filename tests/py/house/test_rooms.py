@@ -19,7 +19,7 @@ PACKAGE = ROOT / "python/jqmaster"
 # ones, also for type checkers alone and within functions. The package's `__init__` may know all. With each room the
 # lines that it may have.
 FLOORS: dict[str, dict[str, int]] = {
-    "for people": {"__main__": 20, "cli": 2425, "testing": 140},
+    "for people": {"__main__": 20, "cli": 2470, "testing": 140},
     "for programs": {"client": 2140, "worker": 1860},
     "the server": {"server": 3280},
     "the engine's hand": {
@@ -27,7 +27,7 @@ FLOORS: dict[str, dict[str, int]] = {
         "engine": 2060,
         "connection": 1160,
         "bundle": 530,
-        "manifest": 600,
+        "manifest": 615,
         "errors": 160,
     },
 }

@@ -13,7 +13,7 @@ from jqmaster.engine.replies import text
 async def fetch(client: Redis, namespace: str) -> Bundle:
     """Its scripts, and their library if it is there."""
     shas = {text(name): text(value) for name, value in (await client.hgetall(f"{namespace}:manifest")).items()}
-    del shas["version"]
+    del shas["version"], shas["operations"]
     key, library, functions = shas.pop("sources"), shas.pop("library", ""), shas.pop("functions", "")
 
     async def source(name: str) -> str:
