@@ -92,7 +92,7 @@ async def leaves_a_task(what: str) -> None:
 
 @jq.job
 def leaves_a_thread(seconds: float) -> None:
-    threading.Thread(target=time.sleep, args=(seconds,)).start()
+    threading.Thread(target=time.sleep, args=(seconds,), daemon=False).start()  # as a thread of a daemon is one
 
 @jq.job
 async def ok() -> int:
