@@ -2,7 +2,7 @@
 
 import pytest
 
-from driving.playing import advance, bring, enqueue, finish, pick, run
+from driving.playing import advance, bring, constrain, enqueue, finish, pick, run
 
 
 def failed_and_running(driver):
@@ -151,3 +151,16 @@ def test_of_a_blocked_job_that_expires_with_what_it_waits_for_the_notification_t
     bring(driver, "second", {"expires_in": 100, "depends": ["job:first.0"], "if_failed": "fail"})
     advance(driver, 100)
     run(driver, "assign", master="m")
+
+
+def test_a_rest_that_a_bounded_sweep_left_is_seen_when_its_worker_is_quiet_no_more(driver):
+    run(driver, "register", "w", name="w", queues=["a"], url="http://worker:8080/x")
+    run(driver, "refuse", worker="worker:w", why="busy", jobs=[])
+    bring(driver, "first", {"queue": "b"})
+    constrain(driver, "k", {"any": [{"argument.c": 1}]}, rate={"limit": 7, "period": 1})
+    run(driver, "worker", worker="worker:w", request="quiet")
+    bring(driver, "second", {"queue": "b"})
+    advance(driver, 1)
+    run(driver, "tick", limit=2)
+    run(driver, "worker", worker="worker:w", request="resume")
+    run(driver, "check")

@@ -85,10 +85,11 @@ class Clock(Part):
                 self.workers.rest(worker, "unreachable", ms(self.settings["worker_ttl"]))
 
     def end_rests(self, left_some):
+        """Of one that is quiet it is seen when it is so no more."""
         for worker in self.workers.registered.values():
             if worker.resting and worker.resting_until_ms <= self.now:
                 doc = left_some and self.engine.look_at_worker(worker.id)
-                if not doc or doc["state"] != worker.resting:
+                if not doc or doc["state"] not in (worker.resting, "quiet"):
                     worker.resting = None
 
     def ends_early(self, job):

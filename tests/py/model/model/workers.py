@@ -184,6 +184,7 @@ class Workers(Part):
         same(reply, 1, "worker")
         self.registered[worker].request = "" if request == "resume" else request
         self.trace.tell(worker, request)
+        self.clock.end_rests(left_some=True)
         for channel in self.sleepers.channels.values() if request != "resume" else ():
             if channel.up_ms.pop(worker, None) is not None:
                 channel.somebody_left = True
