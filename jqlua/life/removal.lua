@@ -30,7 +30,7 @@ local function leave_indexes(letter, ids)
     local job = jobs.read(id)
     if job and job[jobs.OPTIONS] ~= "" then
       budget.pay(budget.of_job(job))
-      tags.leave(job)
+      tags.leave(job, id)
       unique.forget(job)
     end
     if extras then

@@ -178,18 +178,23 @@ local function delete(job, id, from, queue)
   batch.remove(queues.key(queue, from), id)
   M.forget(id, jobs.has(job, jobs.HAS_OUTCOME) or jobs.has(job, jobs.HAS_EXTRA))
   if job[jobs.OPTIONS] ~= "" then
-    tags.leave(job)
+    tags.leave(job, id)
     if from == states.KEPT then -- it had a record since its end
       unique.forget(job)
     end
   end
 end
 
---- Whether others than its queue may have to know of what a job does. Jobs of which nobody has to know, with the same
---- record, go the same way together.
----@return boolean
+--- Whether others than its queue have to know of what a job does: then leave_ties tells them. Jobs of which nobody has
+--- to know, with the same record, go the same way together.
+---@return boolean?
 function M.is_tied(job)
-  return job[jobs.FLAGS] >= jobs.TIED or job[jobs.OPTIONS] ~= "" or meta.state[meta.NOTICED]
+  if job[jobs.FLAGS] >= jobs.TIED or meta.state[meta.NOTICED] then
+    return true
+  elseif job[jobs.OPTIONS] ~= "" then
+    local options = jobs.options(job)
+    return options.unique or options.depends or options.expires_ms or options.track or options.notify
+  end
 end
 
 --- Moves a job to another state, in memory and in the sets; the caller saves the record (jobs.save).

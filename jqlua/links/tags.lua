@@ -13,14 +13,12 @@ local CHUNK = 2000
 
 M.pending = KEPT -- tag -> {id -> whether the job now has it}
 
-local function note(tag, id, has)
-  meta.set(meta.TAGGED, true)
-  local changes = M.pending[tag]
-  if not changes then
-    changes = {}
-    M.pending[tag] = changes
+local function note(tags, id, has)
+  for _, tag in ipairs(tags or {}) do
+    meta.set(meta.TAGGED, true)
+    M.pending[tag] = M.pending[tag] or {}
+    M.pending[tag][id] = has
   end
-  changes[id] = has
 end
 
 --- Replaces a job's tags; the caller puts them into its record. Retention then knows that indexes may hold jobs of its
@@ -29,11 +27,9 @@ end
 ---@param old_tags string[]? those it had
 ---@param new_tags string[]?
 function M.replace(job, old_tags, new_tags)
-  for _, tag in ipairs(old_tags or {}) do
-    note(tag, job[jobs.ID], false)
-  end
-  for _, tag in ipairs(new_tags or {}) do
-    note(tag, job[jobs.ID], true)
+  note(old_tags, job[jobs.ID], false)
+  note(new_tags, job[jobs.ID], true)
+  if new_tags and new_tags[1] then
     queues.set(queues.load(job[jobs.QUEUE]), queues.INDEXED)
   end
 end
@@ -52,9 +48,9 @@ function M.enter(queue, job)
 end
 
 --- Removes a job whose record goes.
----@param job table job
-function M.leave(job)
-  M.replace(job, jobs.options(job).tags, nil)
+---@param id string its own, or that of a job like it
+function M.leave(job, id)
+  note(jobs.options(job).tags, id, false)
 end
 
 local function write(command, key, list)

@@ -81,6 +81,15 @@ describe("jobs that are alike", function()
     assert.are.same({ "done", msgpack.pack("second") }, jq:call("result", b.id))
   end)
 
+  it("leave each its tags when their records go", function()
+    jq:set({ done_max = 0 })
+    local a, b = unpack(started({ name = "a", tags = { "t", "u" } }, 2))
+    assert.are.same({ "", { "t", 2 }, { "u", 2 } }, jq:call("tags", {}))
+    finish({ a }, { b })
+    assert.are.same({ "" }, jq:call("tags", {}))
+    assert.are.same({}, jq:audit())
+  end)
+
   it("free who depends on them since this call", function()
     local a, b, c = unpack(started(nil, 3))
     local answers = finish({ a, { enqueue = 1 }, nil,
