@@ -133,6 +133,8 @@ async def test_outcomes_are_taken_until_the_end(redis_url: str, namespace: str) 
         outcome = {"id": other, "token": job.token, "type": "success"}
         status, _ = await _post(session, f"{server.url}/done", {"outcomes": [outcome]})
         assert status == 200
+        async with session.get(f"{server.url}/job/{other}/polling") as polled:
+            assert (polled.status, (await polled.json())["status"]) == (200, "done")
         go_on.set()
         await asyncio.wait_for(stopping, 60)
 
