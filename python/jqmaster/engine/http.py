@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgpack
@@ -41,7 +41,7 @@ class HttpEngine(Operations):
         self._timeout_s = timeout_s
         self._urls = [url.rstrip("/") for url in urls]
         self._headers = {**_HEADERS, **shown(key)}
-        self._idle: defaultdict[str, list[HttpConnection]] = defaultdict(list)
+        self._idle: Mapping[str, list[HttpConnection]] = {url: [] for url in self._urls}
         self._is_closed = False
 
     async def raw(self, operation: str, *arguments: Argument) -> Any:
@@ -91,8 +91,9 @@ class HttpEngine(Operations):
         """Close the connections, those in use when they are answered."""
         self._is_closed = True
         for idle in self._idle.values():
-            for connection in idle:
-                connection.close()
+            with suppress(IndexError):  # another thread may take the last one
+                while True:
+                    idle.pop().close()
 
     async def _ask(self, url: str, connect_s: float, *request: Any) -> Answer:
         """By a connection that was used before, if there is one: of several the one that was used last."""

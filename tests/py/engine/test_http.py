@@ -144,6 +144,19 @@ async def test_connections_beyond_those_that_are_kept_are_closed() -> None:
         await engine.close()
 
 
+def test_it_is_closed_while_other_threads_call() -> None:
+    engine = HttpEngine([f"http://127.0.0.1:1/{number}" for number in range(1000)])  # nobody listens
+
+    def call() -> None:
+        with suppress(Unavailable):
+            plainly.run(engine.raw("tags"))
+
+    calling = threading.Thread(target=call)
+    calling.start()
+    while calling.is_alive():
+        plainly.run(engine.close())
+
+
 async def test_a_call_whose_answer_was_lost_is_not_made_again(server: Server, own: Engine) -> None:
     async with Proxy(int(server.url.rpartition(":")[2])) as proxy:
         proxy.loses = lambda: not proxy.lost
