@@ -78,7 +78,7 @@ class App:
         try:
             await exchange.serve()
         finally:
-            self.bytes -= exchange.counted
+            exchange.let_go()
 
     def hurry(self, within_s: float) -> None:
         """The server stops: of bodies, what is not here by then is refused."""
@@ -165,6 +165,11 @@ class _Exchange(Request):
 
     # -- the body ---------------------------------------------------------------------------------
 
+    def let_go(self) -> None:
+        """Nothing is kept any more of what came of it."""
+        self._app.bytes -= self.counted
+        self.counted = 0
+
     async def _read(self, longest: int) -> bytes | None:
         """All of it; None when the client left before the end. Raises 408, 413 and 503."""
         if int(self.headers.get(b"content-length", 0)) > longest:
@@ -215,6 +220,7 @@ class _Exchange(Request):
             await self._send({**_START, "status": reply.status, "headers": headers})
             await self._send({**_END, "body": body})
             return
+        self.let_go()
         # It goes on reading to the very end: the server waits for room for what comes, also while this sends.
         rest = asyncio.create_task(self._read_rest())
         try:
