@@ -160,7 +160,8 @@ class _Exchange(Request):
 
     def _refusal(self, error: HttpError) -> Reply:
         if error.status == 503:
-            logger.warning("%s: %s", self._name, error.message)
+            level = logging.INFO if error.code == "DRAINING" else logging.WARNING
+            logger.log(level, "%s: %s", self._name, error.message)
         return Reply(error.status, packform.pack(error.body()), headers=error.headers())
 
     # -- the body ---------------------------------------------------------------------------------
