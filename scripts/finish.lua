@@ -65,14 +65,16 @@ for n = 1, count do
     continuation.check(parsed[n], n - 1)
   end
 end
+local works = false
 for n = 1, count do
   answers[n] = outcomes.apply(found[n], parsed[n])
+  works = works or found[n]
 end
 if plan then
   return picker.pick(plan)
 end
 if is_known then
-  workers.came_by(wish.worker)
+  workers.came_by(wish.worker, works)
 end
 transition.commit()
 return answers

@@ -253,7 +253,7 @@ local PICK = {
 function M.pick(plan)
   local wish, reply = plan.wish, plan.reply
   if wish.is_registered then
-    workers.came_by(wish.worker)
+    workers.came_by(wish.worker, true)
     if wish.without then
       workers.picks_without(wish.worker, wish.without)
     end
