@@ -31,9 +31,8 @@ local call = redis.call
 local SWEEP_STEPS = 100
 local STEPS_OF_A_JOB = 0.5
 
--- Lengths of arguments are known only when read. So few jobs are taken at first, many while these are short, and none
--- when the reply has this many bytes; surplus jobs are returned, except of lanes.
-local MOST_BYTES = 4194304
+-- Lengths of arguments are known only when read. So few jobs are taken at first, many while these are short; surplus
+-- jobs are returned, except of lanes.
 local SHORT_BYTES = 524288
 local FIRST_CHUNK = 8
 local CHUNK = 32
@@ -129,7 +128,7 @@ local function start(plan, place, popped, raws)
   local n = #reply
   for i = 1, #popped, 2 do
     local id, argument = popped[i], raws[i + 1]
-    if bytes >= MOST_BYTES and not place.lane then
+    if bytes >= budget.MOST_BYTES and not place.lane then
       -- Now: whether more is ready, and for which sleepers, depends on it.
       call("ZADD", queues.key(place.queue, states.QUEUED), popped[i + 1], id)
     else
@@ -151,7 +150,7 @@ local function start(plan, place, popped, raws)
     end
   end
   plan.count, plan.bytes = count, bytes
-  return is_cut or bytes >= MOST_BYTES
+  return is_cut or bytes >= budget.MOST_BYTES
 end
 
 --- Gives out the first jobs of the best places, round by round.
