@@ -33,8 +33,8 @@ if last % 2 == 0 or last > 2 * MOST_OUTCOMES + 1 or last == 1 and not wish.wante
   check.refuse("INVALID outcomes: expected " .. (wish.wanted and 0 or 1) .. " to " .. MOST_OUTCOMES
     .. " outcomes, each with its blob, got " .. last - 1 .. " arguments")
 end
-local parsed, found, wanted = { nil }, { nil }, { nil, nil, nil, nil }
-local at, count, has_more = 2, 0, false
+local parsed, wanted = { nil }, { nil, nil, nil, nil }
+local at, count, has_jobs = 2, 0, false
 while at <= last do
   local outcome = outcomes.parse(ARGV[at], ARGV[at + 1], count)
   count = count + 1
@@ -44,7 +44,7 @@ while at <= last do
     continuation.parse(outcome, count - 1, at)
     at = at + 2 * outcome.enqueue
   end
-  has_more = has_more or outcome.enqueue or outcome.resume
+  has_jobs = has_jobs or outcome.enqueue or outcome.resume
 end
 if wish.wanted then
   picker.keys(wish, token, wanted)
@@ -59,15 +59,13 @@ if wish.wanted then
 elseif wish.is_registered then -- read before the outcomes, which may change the record
   is_known = workers.decode(wish.worker, raws[count + 2])
 end
-for n = 1, count do
-  found[n] = outcomes.find(parsed[n], raws[n + 1], n - 1)
-  if has_more then
-    continuation.check(parsed[n], n - 1)
-  end
+local found = outcomes.find_all(parsed, raws, has_jobs, answers)
+for n = 1, has_jobs and count or 0 do
+  continuation.check(parsed[n], n - 1)
 end
 local works = false
 for n = 1, count do
-  answers[n] = outcomes.apply(found[n], parsed[n])
+  answers[n] = answers[n] or outcomes.apply(found[n], parsed[n])
   works = works or found[n]
 end
 if plan then

@@ -15,23 +15,37 @@ M.removals = KEPT -- key of a sorted set -> {member, ...}
 -- The last score formatted, and its text.
 local printed = { 0, "0" }
 
---- Adds a member to a sorted set.
+--- Adds members with the same score to a sorted set.
 ---@param score number whole
-function M.add(key, score, member)
+---@param members string[] a member, anything, a member, anything, ...
+---@param first number index of the first in it
+---@param last number
+function M.add_all(key, score, members, first, last)
   if score ~= printed[1] then
     -- Redis would print a number with 17 digits, at three times the cost.
     printed[1], printed[2] = score, string.format("%d", score)
   end
-  local list = M.adds[key]
+  local list, text = M.adds[key], printed[2]
   if not list then
-    M.adds[key] = { printed[2], member }
-    return
+    list = { text, members[first] }
+    M.adds[key], first = list, first + 2
   end
-  local n = #list
-  list[n + 1], list[n + 2] = printed[2], member
-  if n > MOST then
-    M.flush()
+  if first <= last then
+    local n = #list
+    for i = first, last, 2 do
+      list[n + 1], list[n + 2] = text, members[i]
+      n = n + 2
+    end
+    if n > MOST then
+      M.flush()
+    end
   end
+end
+
+--- Adds a member to a sorted set.
+---@param score number whole
+function M.add(key, score, member)
+  M.add_all(key, score, { member }, 1, 1)
 end
 
 --- Sets a string, or two.

@@ -55,7 +55,7 @@ local WHOLE = ">Bc1c1I4I4ddc12sc0" -- and BYTES
 local FIELDS_OF_TAIL = 6 -- MessagePack, of which most numbers and short texts take few bytes; its units are behind them
 local MOST_FETCHED = 1000 -- in one command
 
--- Jobs this call has read, by id. By their keys: records of jobs it has made; false for those it removes.
+-- Jobs this call has read, by id, or the records that it has made for them; by their keys false for those it removes.
 local open = {}
 
 -- Decoded tails of records, by their bytes: a job's fields from NAME on, and those below.
@@ -127,8 +127,8 @@ end
 ---@return table? job
 function M.from_record(id, raw)
   local job = open[id]
-  if not job then
-    raw = raw or open[keys.JOB .. id]
+  if not job or type(job) == "string" then
+    raw = job or raw
     job = raw and M.decode(id, raw) or nil
     open[id] = job
   end
@@ -137,7 +137,7 @@ end
 
 ---@return table? job nil if there is none
 function M.read(id)
-  return open[id] or M.from_record(id, open[keys.JOB .. id] or redis.call("GET", keys.JOB .. id))
+  return M.from_record(id, not open[id] and redis.call("GET", keys.JOB .. id))
 end
 
 --- Reads many records with one command, for callers that then look at one after the other.
@@ -164,9 +164,8 @@ end
 ---@param record string
 ---@param argument string
 function M.create(id, record, argument)
-  local key = keys.JOB .. id
-  open[key] = record
-  batch.write(key, record, keys.ARGUMENT .. id, argument)
+  open[id] = record
+  batch.write(keys.JOB .. id, record, keys.ARGUMENT .. id, argument)
 end
 
 --- Changes a field of the tail, other than its units.
@@ -234,9 +233,10 @@ end
 local numbers = { 0, 0, "" }
 
 ---@param job table started, its record saved
+---@param id string its own, or that of a job like it
 ---@return string document for its worker
-function M.document(job)
-  local bytes, id, attempt, failures = job[M.BYTES], job[M.ID], job[M.ATTEMPT], job[M.FAILURES]
+function M.document(job, id)
+  local bytes, attempt, failures = job[M.BYTES], job[M.ATTEMPT], job[M.FAILURES]
   local tail = tails[bytes] or decode_tail(bytes)
   if not tail[WORKER_FIELDS] then
     tail[WORKER_FIELDS], tail[HEAD] = worker_fields(tail)
@@ -250,12 +250,26 @@ function M.document(job)
     .. job[M.RANDOM]
 end
 
+--- Buffers the record of jobs that are alike for the next flush.
+---@param ids string[] id, anything, id, anything, ...
+---@param first number index of the first in it
+---@param last number
+function M.save_all(job, ids, first, last)
+  local record = M.encode(job)
+  for i = first, last, 2 do
+    local key = keys.JOB .. ids[i]
+    if open[key] ~= false then
+      batch.write(key, record)
+    end
+    if i > first then
+      open[ids[i]] = record
+    end
+  end
+end
+
 --- Buffers the job's record for the next flush.
 function M.save(job)
-  local key = keys.JOB .. job[M.ID]
-  if open[key] ~= false then
-    batch.write(key, M.encode(job))
-  end
+  M.save_all(job, { job[M.ID] }, 1, 1)
 end
 
 --- Marks a job as one whose end or result is waited for.

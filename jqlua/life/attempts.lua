@@ -44,28 +44,32 @@ function M.has_expired(job)
   return expires_ms and expires_ms <= meta.state[meta.NOW_MS]
 end
 
---- Starts a job that has been removed from where it waited.
+--- Starts jobs that are alike and have been removed from where they waited.
+---@param job table the first of them
 ---@param holder string worker
----@param is_held boolean whether it takes a slot of a worker that is pushed to
----@return string? document for the worker; nil if the job expired
-function M.start(job, holder, is_held)
+---@param is_held boolean whether each takes a slot of a worker that is pushed to
+---@param ids string[] id, anything, id, anything, ...
+---@param first number index of the first in it
+---@param last number
+---@return boolean started false if the job expired
+function M.start(job, holder, is_held, ids, first, last)
   local now = meta.state[meta.NOW_MS]
   if job[jobs.OPTIONS] ~= "" and M.has_expired(job) then
     failure.expire(job, true)
-    return nil
+    return false
   end
   job[jobs.ATTEMPT], job[jobs.STARTED_MS] = job[jobs.ATTEMPT] + 1, now
   job[jobs.RANDOM], job[jobs.WORKER] = meta.random(), holder
   if job[jobs.FLAGS] % (2 * jobs.STARTED) < jobs.STARTED then
     job[jobs.FLAGS] = job[jobs.FLAGS] + jobs.STARTED
   end
-  transition.move(job, states.RUNNING, now + M.renewable_ms(job), true)
+  transition.move(job, states.RUNNING, now + M.renewable_ms(job), true, ids, first, last)
   if is_held then
     jobs.set(job, jobs.HELD)
-    batch.add(keys.HELD .. holder, now, job[jobs.ID])
+    batch.add_all(keys.HELD .. holder, now, ids, first, last)
   end
-  jobs.save(job)
-  return jobs.document(job)
+  jobs.save_all(job, ids, first, last)
+  return true
 end
 
 --- Whether a token is that of the running attempt.
@@ -109,21 +113,23 @@ function M.stale_answer(job, token, hows)
   return (state == states.BLOCKED or state == states.SCHEDULED) and states.name(state) or "queued"
 end
 
---- The running attempt succeeded.
----@param outcome table with its blob, the result
-function M.succeed(job, outcome)
-  local now = meta.state[meta.NOW_MS]
+--- The running attempts of jobs that are alike succeeded.
+---@param job table the first of them
+---@param results string[] id, result, id, result, ...
+function M.succeed(job, results)
+  local now, last = meta.state[meta.NOW_MS], #results - 1
   local to, score = states.DONE, now
   job[jobs.HOW], job[jobs.ENDED_MS] = jobs.SUCCEEDED, now
   if job[jobs.FLAGS] % (2 * jobs.KEEP_RESULT) >= jobs.KEEP_RESULT then
-    batch.write(keys.OUTCOME .. job[jobs.ID], outcome.blob)
+    for i = 1, last, 2 do
+      batch.write(keys.OUTCOME .. results[i], results[i + 1])
+    end
     jobs.set(job, jobs.HAS_OUTCOME)
     to = states.KEPT
     score = now + settings.at(settings.RESULT_TTL, queues.load(job[jobs.QUEUE])) * 1000
   end
-  if transition.move(job, to, score) then
-    jobs.save(job)
-  end
+  transition.move(job, to, score, false, results, 1, last)
+  jobs.save_all(job, results, 1, last)
 end
 
 --- Releases the running attempt.

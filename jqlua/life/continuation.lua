@@ -101,7 +101,7 @@ function M.move(job, outcome)
   local now = meta.state[meta.NOW_MS]
   job[jobs.HOW] = jobs.MOVED_ON
   if meta.state[meta.COUNTED] then
-    statlog.left(job, states.RUNNING, states.QUEUED)
+    statlog.left(job, states.RUNNING, states.QUEUED, { job[jobs.ID] }, 1, 1)
   end
   local extra = extras.read(job)
   extras.note_attempt(extra, job)

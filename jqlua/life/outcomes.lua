@@ -5,6 +5,7 @@ local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local attempts = require "jqlua.life.attempts"
 local failure = require "jqlua.life.failure"
+local transition = require "jqlua.life.transition"
 local continuation = require "jqlua.life.continuation"
 
 local M = {}
@@ -62,15 +63,17 @@ function M.parse(blob, more, i)
     check.refuse(not outcome and check.not_a_map("outcomes[" .. i .. "]", blob)
       or "INVALID outcomes[" .. i .. "].blob: expected one MessagePack value, got no bytes")
   end
+  local has_more = false
   for name, value in pairs(outcome) do
     if name ~= "id" and name ~= "token" and name ~= "type" then
       check_more(outcome, name, value, "outcomes[" .. i .. "]")
+      has_more = true
     end
   end
   if type(outcome.id) ~= "string" or outcome.type ~= "success" and outcome.type ~= "failure" then
     check_needed(outcome, i)
   end
-  outcome.blob = more
+  outcome.blob, outcome.has_more = more, has_more
   return outcome
 end
 
@@ -79,7 +82,7 @@ end
 ---@param raw string|false the job's record
 ---@param i number its index, for errors
 ---@return table|false job
-function M.find(outcome, raw, i)
+local function find(outcome, raw, i)
   local job = jobs.from_record(outcome.id, raw)
   if job and attempts.is_running(job, outcome.token) then
     return job
@@ -88,8 +91,43 @@ function M.find(outcome, raw, i)
   return false
 end
 
+--- Whether an outcome says only that the job succeeded, and with what.
+local function is_bare(outcome)
+  return outcome.type == "success" and not outcome.has_more
+end
+
+--- Finds the jobs whose running attempts outcomes are of. Successes of jobs that are alike become one: the first has
+--- the results of all.
+---@param parsed table[] outcomes
+---@param raws (string|false)[] behind another value the jobs' records
+---@param has_jobs boolean whether one of the outcomes brings jobs or waits for some: then a job may not end unnoticed
+---@param answers table gets the answers of those that were joined to others
+---@return (table|false)[] found
+function M.find_all(parsed, raws, has_jobs, answers)
+  local count, found, taken = #parsed, { nil }, {} -- taken: ids of which an outcome was found before
+  local first, raw -- an outcome that others may be joined to, and the record of its job
+  for n = 1, count do
+    local outcome, id = parsed[n], parsed[n].id
+    if raw and raw == raws[n + 1] and outcome.token == first.token and is_bare(outcome) and not taken[id] then
+      local results = first.results
+      results[#results + 1], results[#results + 2] = id, outcome.blob
+      taken[id], answers[n] = true, "done"
+    else
+      local job = find(outcome, raws[n + 1], n - 1)
+      found[n], raw = job and not taken[id] and job, nil
+      if n < count and found[n] then
+        taken[id] = true
+        if not has_jobs and is_bare(outcome) and not transition.is_tied(job) then
+          first, raw, outcome.results = outcome, raws[n + 1], { id, outcome.blob }
+        end
+      end
+    end
+  end
+  return found
+end
+
 --- Applies an outcome, if the attempt still runs: one before it in this call may have been of the same.
----@param job table|false as of find
+---@param job table|false as of find_all
 ---@return string|table answer state, or why not; with enqueue {state, id, created, ...}
 function M.apply(job, outcome)
   if not job or job[jobs.STATE] ~= states.RUNNING then
@@ -104,7 +142,7 @@ function M.apply(job, outcome)
       continuation.move(job, outcome)
       state = states.name(job[jobs.STATE])
     else
-      attempts.succeed(job, outcome)
+      attempts.succeed(job, outcome.results or { outcome.id, outcome.blob })
     end
     return outcome.jobs and continuation.enqueue(outcome, state) or state
   end

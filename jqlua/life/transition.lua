@@ -98,7 +98,7 @@ end
 ---@param ids table id, anything, id, anything, ...
 ---@param from number index of the first
 function M.enter(queue, new, score, ids, from)
-  local to, state, last = new[jobs.STATE], meta.state, #ids
+  local to, state, last = new[jobs.STATE], meta.state, #ids - 1
   if to == states.QUEUED then
     if queue[queues.HEAD_PRIORITY] > score then -- of equal priority the newest is not the best
       queues.note_head(queue, score, ids[from])
@@ -122,12 +122,9 @@ function M.enter(queue, new, score, ids, from)
     end
   end
   if state[meta.COUNTED] then
-    statlog.entered(new, (last - from + 1) / 2)
+    statlog.entered(new, (last - from) / 2 + 1)
   end
-  batch.add(queue[queues.KEYS][to] or queues.key(queue, to), score, ids[from])
-  for i = from + 2, last, 2 do
-    batch.add(queue[queues.KEYS][to], score, ids[i])
-  end
+  batch.add_all(queue[queues.KEYS][to] or queues.key(queue, to), score, ids, from, last)
 end
 
 --- Enqueues the notifications of an end.
@@ -176,9 +173,10 @@ local function leave(job, from)
 end
 
 --- Removes a job completely.
-local function delete(job, from, queue)
-  batch.remove(queues.key(queue, from), job[jobs.ID])
-  M.forget(job[jobs.ID], jobs.has(job, jobs.HAS_OUTCOME) or jobs.has(job, jobs.HAS_EXTRA))
+---@param id string its own, or that of a job like it
+local function delete(job, id, from, queue)
+  batch.remove(queues.key(queue, from), id)
+  M.forget(id, jobs.has(job, jobs.HAS_OUTCOME) or jobs.has(job, jobs.HAS_EXTRA))
   if job[jobs.OPTIONS] ~= "" then
     tags.leave(job)
     if from == states.KEPT then -- it had a record since its end
@@ -187,24 +185,37 @@ local function delete(job, from, queue)
   end
 end
 
+--- Whether others than its queue may have to know of what a job does. Jobs of which nobody has to know, with the same
+--- record, go the same way together.
+---@return boolean
+function M.is_tied(job)
+  return job[jobs.FLAGS] >= jobs.TIED or job[jobs.OPTIONS] ~= "" or meta.state[meta.NOTICED]
+end
+
 --- Moves a job to another state, in memory and in the sets; the caller saves the record (jobs.save).
 ---@param job table
 ---@param to string module job.states
 ---@param score number in the new set
 ---@param is_popped? boolean whether it was removed from its old set already
+---@param ids? string[] of all jobs that start or succeed with it, which are like it and not tied: id, anything, id, ...
+---@param first? number index of its own
+---@param last? number
 ---@return boolean kept false if its record was removed
-function M.move(job, to, score, is_popped)
+function M.move(job, to, score, is_popped, ids, first, last)
   local from, id, state = job[jobs.STATE], job[jobs.ID], meta.state
+  if not ids then
+    ids, first, last = { id }, 1, 1
+  end
   local change, queue = changes[from] and changes[from][to] or look_up(from, to, id), queues.load(job[jobs.QUEUE])
   -- A move by its worker was counted before (module life.continuation).
   if change[IS_COUNTED] and state[meta.COUNTED] and (from ~= states.RUNNING or job[jobs.HOW] ~= jobs.MOVED_ON) then
-    statlog.left(job, from, to)
+    statlog.left(job, from, to, ids, first, last)
   end
   local sets = queue[queues.KEYS]
   if not is_popped and not change[STAYS] then
     batch.remove(sets[from] or queues.key(queue, from), id)
   end
-  if job[jobs.FLAGS] >= jobs.TIED or job[jobs.OPTIONS] ~= "" or state[meta.NOTICED] then
+  if M.is_tied(job) then
     leave_ties(job, from, to, change[IS_END], is_popped, queue)
   end
   if change[LEAVES] then
@@ -218,7 +229,9 @@ function M.move(job, to, score, is_popped)
   elseif change[IS_ENDED] then
     if to ~= states.KEPT and (state[meta.DROPPED] > 0 or queue[queues.FLAGS] >= queues.OWN)
       and settings.is_dropped(to, queue) then
-      delete(job, from, queue)
+      for i = first, last, 2 do
+        delete(job, ids[i], from, queue)
+      end
       return false
     end
     local review_ms = state[meta.NOW_MS] + M.REVIEW_MS
@@ -235,7 +248,7 @@ function M.move(job, to, score, is_popped)
   elseif to ~= states.BLOCKED then
     queues.note_due(queue, queues.DUE_WAITING, score)
   end
-  batch.add(sets[to] or queues.key(queue, to), score + change[BASE], id)
+  batch.add_all(sets[to] or queues.key(queue, to), score + change[BASE], ids, first, last)
   return true
 end
 

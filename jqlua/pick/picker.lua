@@ -111,13 +111,14 @@ local function recall(plan, kind)
     for _, value in ipairs(plan.front and plan.front(job[jobs.WORKER]) or {}) do
       reply[#reply + 1] = value
     end
-    reply[#reply + 1] = jobs.document(job)
+    reply[#reply + 1] = jobs.document(job, job[jobs.ID])
     reply[#reply + 1] = call("GET", keys.ARGUMENT .. job[jobs.ID])
   end
   return true
 end
 
---- Starts the jobs that were taken from a place. One that has expired ends.
+--- Starts the jobs that were taken from a place; those that are alike, one behind the other, in one step. One that has
+--- expired ends.
 ---@param popped string[] ids and scores
 ---@param raws (string|false)[] a record and an argument of each
 ---@return boolean is_cut whether the call may do no more
@@ -125,28 +126,31 @@ local function start(plan, place, popped, raws)
   local worker, has_slots, started, reply = plan.worker, plan.has_slots, plan.started, plan.reply
   local front = plan.front and plan.front(worker)
   local count, bytes, is_cut = plan.count, plan.bytes, false
-  local n = #reply
-  for i = 1, #popped, 2 do
-    local id, argument = popped[i], raws[i + 1]
+  local n, i, last = #reply, 1, #popped
+  while i < last do
+    local first, raw = i, raws[i]
     if bytes >= budget.MOST_BYTES and not place.lane then
       -- Now: whether more is ready, and for which sleepers, depends on it.
-      call("ZADD", queues.key(place.queue, states.QUEUED), popped[i + 1], id)
+      call("ZADD", queues.key(place.queue, states.QUEUED), popped[i + 1], popped[i])
+      i = i + 2
     else
-      local job = jobs.from_record(id, raws[i])
-      local document = job and attempts.start(job, worker, has_slots)
-      if document then
-        for at = 1, front and #front or 0 do
+      local job = jobs.from_record(popped[i], raw)
+      repeat
+        bytes, i = bytes + #(raws[i + 1] or ""), i + 2
+      until raws[i] ~= raw or bytes >= budget.MOST_BYTES or not job or transition.is_tied(job)
+      local is_started = job and attempts.start(job, worker, has_slots, popped, first, i - 2)
+      for at = first, is_started and i - 2 or 0, 2 do
+        for in_front = 1, front and #front or 0 do
           n = n + 1
-          reply[n] = front[at]
+          reply[n] = front[in_front]
         end
-        reply[n + 1], reply[n + 2] = document, argument
-        n, count, bytes = n + 2, count + 1, bytes + #(argument or "")
+        reply[n + 1], reply[n + 2] = jobs.document(job, popped[at]), raws[at + 1]
+        n, count = n + 2, count + 1
         if started then
-          started[count] = id .. " " .. jobs.token(job)
+          started[count] = popped[at] .. " " .. jobs.token(job)
         end
-      else
-        is_cut = not budget.pay(budget.RECORD)
       end
+      is_cut = is_cut or not is_started and not budget.pay(budget.RECORD)
     end
   end
   plan.count, plan.bytes = count, bytes

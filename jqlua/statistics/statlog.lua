@@ -131,19 +131,19 @@ end
 --- Records the end of an attempt or a job. The job still has the queue and name under which it counts, and HOW is set.
 ---@param from string letter of its state
 ---@param to string
-function M.left(job, from, to)
-  local wait, run, kind = M.NONE, M.NONE, KINDS[to] or KINDS_OF_ATTEMPTS[job[jobs.HOW]] or RELEASED
-  if from == states.RUNNING then
-    local started_ms = job[jobs.STARTED_MS]
-    if job[jobs.ATTEMPT] == 1 then
-      local ready_ms = job[jobs.OPTIONS] ~= "" and jobs.options(job).ready_ms or jobs.created_ms(job[jobs.ID])
-      wait = within(started_ms - ready_ms)
-    end
-    if kind == DONE then
-      run = within(meta.state[meta.NOW_MS] - started_ms)
-    end
+---@param ids string[] of all jobs that end so and are like it: id, anything, id, anything, ...
+---@param first number index of the first in it
+---@param last number
+function M.left(job, from, to, ids, first, last)
+  local run, kind = M.NONE, KINDS[to] or KINDS_OF_ATTEMPTS[job[jobs.HOW]] or RELEASED
+  local started_ms, is_first = job[jobs.STARTED_MS], from == states.RUNNING and job[jobs.ATTEMPT] == 1
+  if from == states.RUNNING and kind == DONE then
+    run = within(meta.state[meta.NOW_MS] - started_ms)
   end
-  note(job, kind, wait, run)
+  local ready_ms = is_first and job[jobs.OPTIONS] ~= "" and jobs.options(job).ready_ms
+  for i = first, last, 2 do
+    note(job, kind, is_first and within(started_ms - (ready_ms or jobs.created_ms(ids[i]))) or M.NONE, run)
+  end
 end
 
 --- Records that a job that does not run moves to another queue.
