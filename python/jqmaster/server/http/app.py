@@ -20,6 +20,7 @@ from jqmaster.errors import JQError
 from jqmaster.server import jsonform, logs
 from jqmaster.server.http import routes, ui
 from jqmaster.server.http.access import admit, check_origin
+from jqmaster.server.http.calls import refuse_draining
 from jqmaster.server.http_error import HttpError, from_engine
 from jqmaster.server.keyring import ANYBODY
 from jqmaster.server.master import Master
@@ -178,8 +179,8 @@ class _Exchange(Request):
         try:
             return await self._app.within(self._app.body_s, self._read_chunks(longest))
         except TimeoutError:
-            why = f"the request's body did not arrive within {self._app.body_s:g} s"
-            raise HttpError("TIMEOUT", why) from None
+            refuse_draining(self._master)
+            raise HttpError("TIMEOUT", f"the request's body did not arrive within {self._app.body_s:g} s") from None
 
     async def _read_chunks(self, longest: int) -> bytes | None:
         chunks: list[bytes] = []
