@@ -63,14 +63,16 @@ local found = outcomes.find_all(parsed, raws, has_jobs, answers)
 for n = 1, has_jobs and count or 0 do
   continuation.check(parsed[n], n - 1)
 end
+local works = false
 for n = 1, count do
   answers[n] = answers[n] or outcomes.apply(found[n], parsed[n])
+  works = works or found[n]
 end
 if plan then
   return picker.pick(plan)
 end
 if is_known then
-  workers.came_by(wish.worker)
+  workers.came_by(wish.worker, works)
 end
 transition.commit()
 return answers

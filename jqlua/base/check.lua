@@ -1,5 +1,6 @@
 -- Checks of arguments. A failed check returns the text of the error reply.
 local batch = require "jqlua.base.batch"
+local msgpack = require "jqlua.base.msgpack"
 
 local M = {}
 
@@ -21,6 +22,10 @@ function M.map(blob)
   -- unpack_one gives -1 when the value is all there is.
   local ok, rest, value = pcall(cmsgpack.unpack_one, blob)
   if ok and rest == -1 and type(value) == "table" then
+    -- It takes integers from 2^63 on for negative ones.
+    if string.find(blob, "\207", 1, true) then
+      value = select(2, cmsgpack.unpack_one(msgpack.readable(blob)))
+    end
     return value
   end
 end

@@ -2,7 +2,7 @@
 local budget = require "jqlua.job.budget"
 local constraints = require "jqlua.limits.constraints"
 local keys = require "jqlua.base.keys"
-local msgpack = require "jqlua.values.msgpack"
+local msgpack = require "jqlua.base.msgpack"
 local tally = require "jqlua.base.tally"
 
 local M = {}

@@ -28,6 +28,8 @@ local JOB = 2
 local OPTIONS_PER_UNIT = 500 -- bytes: tags and the like are read, written and indexed
 local UNITS_PER_UNIT = 10 -- bytes: each is a key to be read and written, and lanes to be moved
 local BYTES_PER_UNIT = 1000 -- that go into a document, or are searched
+-- A reply that has so many bytes gets no job more.
+M.MOST_BYTES = 4194304
 
 ---@param units number negative: a refund
 ---@return boolean # whether anything is left

@@ -2,10 +2,10 @@
 --
 -- A program is a node, a list: {ALL | ANY | NOT, node, ...}, or what must all hold of one value, for tags of one tag,
 -- {kind of value, path or false, operator, operand, operator, operand, ...}, the path as jqlua/values/jobpath.lua looks
--- it up. Values and operands are scalars (jqlua/values/msgpack.lua).
+-- it up. Values and operands are scalars (jqlua/base/msgpack.lua).
 local ordering = require "jqlua.values.ordering"
 local jobpath = require "jqlua.values.jobpath"
-local msgpack = require "jqlua.values.msgpack"
+local msgpack = require "jqlua.base.msgpack"
 local glob = require "jqlua.base.glob"
 
 local M = {}

@@ -3,7 +3,7 @@ local check = require "jqlua.base.check"
 local glob = require "jqlua.base.glob"
 local matcher = require "jqlua.limits.matcher"
 local jobpath = require "jqlua.values.jobpath"
-local msgpack = require "jqlua.values.msgpack"
+local msgpack = require "jqlua.base.msgpack"
 
 local M = {}
 

@@ -31,9 +31,8 @@ local call = redis.call
 local SWEEP_STEPS = 100
 local STEPS_OF_A_JOB = 0.5
 
--- Lengths of arguments are known only when read. So few jobs are taken at first, many while these are short, and none
--- when the reply has this many bytes; surplus jobs are returned, except of lanes.
-local MOST_BYTES = 4194304
+-- Lengths of arguments are known only when read. So few jobs are taken at first, many while these are short; surplus
+-- jobs are returned, except of lanes.
 local SHORT_BYTES = 524288
 local FIRST_CHUNK = 8
 local CHUNK = 32
@@ -130,7 +129,7 @@ local function start(plan, place, popped, raws)
   local n, i, last = #reply, 1, #popped
   while i < last do
     local first, raw = i, raws[i]
-    if bytes >= MOST_BYTES and not place.lane then
+    if bytes >= budget.MOST_BYTES and not place.lane then
       -- Now: whether more is ready, and for which sleepers, depends on it.
       call("ZADD", queues.key(place.queue, states.QUEUED), popped[i + 1], popped[i])
       i = i + 2
@@ -138,7 +137,7 @@ local function start(plan, place, popped, raws)
       local job = jobs.from_record(popped[i], raw)
       repeat
         bytes, i = bytes + #(raws[i + 1] or ""), i + 2
-      until raws[i] ~= raw or bytes >= MOST_BYTES or not job or transition.is_tied(job)
+      until raws[i] ~= raw or bytes >= budget.MOST_BYTES or not job or transition.is_tied(job)
       local is_started = job and attempts.start(job, worker, has_slots, popped, first, i - 2)
       for at = first, is_started and i - 2 or 0, 2 do
         for in_front = 1, front and #front or 0 do
@@ -155,7 +154,7 @@ local function start(plan, place, popped, raws)
     end
   end
   plan.count, plan.bytes = count, bytes
-  return is_cut or bytes >= MOST_BYTES
+  return is_cut or bytes >= budget.MOST_BYTES
 end
 
 --- Gives out the first jobs of the best places, round by round.
@@ -257,7 +256,7 @@ local PICK = {
 function M.pick(plan)
   local wish, reply = plan.wish, plan.reply
   if wish.is_registered then
-    workers.came_by(wish.worker)
+    workers.came_by(wish.worker, true)
     if wish.without then
       workers.picks_without(wish.worker, wish.without)
     end

@@ -1,5 +1,5 @@
 -- Paths to a value of a job, used by matchers and `by`.
-local msgpack = require "jqlua.values.msgpack"
+local msgpack = require "jqlua.base.msgpack"
 local check = require "jqlua.base.check"
 
 local M = {}

@@ -1,4 +1,4 @@
--- Compares scalars (jqlua/values/msgpack.lua).
+-- Compares scalars (jqlua/base/msgpack.lua).
 local M = {}
 
 local byte = string.byte

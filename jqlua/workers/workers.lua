@@ -192,11 +192,12 @@ function M.seen(id, works)
 end
 
 --- Records that a worker picked or finished, whose record was read.
-function M.came_by(id)
+---@param works any as of seen; a late outcome is a sign of life, of a worker that may hang again
+function M.came_by(id, works)
   local record = open[id]
   local passed_ms = meta.state[meta.NOW_MS] - record.t
-  if passed_ms < 0 or passed_ms >= APART_MS or record.w == "unreachable" or record.f then
-    M.seen(id, true)
+  if passed_ms < 0 or passed_ms >= APART_MS or record.w == "unreachable" or record.f and works then
+    M.seen(id, works)
   end
 end
 

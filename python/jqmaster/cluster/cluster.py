@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from itertools import chain
+from itertools import chain, count, takewhile
 from typing import Any
 
 from jqmaster.cluster import listings
@@ -27,22 +27,22 @@ _INDEX = re.compile(r"(\w+)\[(\d+)\]")
 
 
 async def scattered(name: str, parts: Mapping[int, list[int]], ask: Ask) -> list[Any]:
-    """The answers for each entry of a list, in order. `parts`: indexes of entries by partition; `ask` gets the answers
-    for those of one. Problems have the entry's place in the whole list, which is called `name`."""
+    """The answers for each entry of a list, in order, up to one without. `parts`: indexes of entries by partition;
+    `ask` gets the answers for those of one. Problems have the entry's place in the whole list, which is called `name`.
+    """
 
     async def one(number: int, indexes: list[int]) -> None:
         try:
-            for index, answer in zip(indexes, await ask(number, indexes), strict=True):
-                answers[index] = answer
+            answers.update(zip(indexes, await ask(number, indexes), strict=False))
         except JQError as problem:
             place = _INDEX.match(problem.path or "")
             if place and place[1] == name and problem.path and int(place[2]) < len(indexes):
                 problem.path = f"{name}[{indexes[int(place[2])]}]{problem.path[place.end() :]}"
             raise
 
-    answers: list[Any] = [None] * sum(map(len, parts.values()))
+    answers: dict[int, Any] = {}
     await all_of(one(*part) for part in parts.items())
-    return answers
+    return [answers[index] for index in takewhile(answers.__contains__, count())]
 
 
 # -- by ids ------------------------------------------------------------------------------------------------------------

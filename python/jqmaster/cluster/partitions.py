@@ -11,7 +11,7 @@ from jqmaster.cluster.routes import Routes, unpacked
 from jqmaster.connection import plainly
 from jqmaster.engine.calling import Argument, pack
 from jqmaster.engine.engine import Engine, connect
-from jqmaster.errors import NotFound, Unavailable, Vanished
+from jqmaster.errors import NotFound, Unavailable
 
 
 class Call:
@@ -39,13 +39,23 @@ async def all_of(asked: Iterable[Awaitable[Any]]) -> list[Any]:
     return answers
 
 
+class Partition(Engine):
+    """One of them, which is named where it does not answer."""
+
+    async def raw(self, operation: str, *arguments: Argument) -> Any:
+        try:
+            return await super().raw(operation, *arguments)
+        except Unavailable as problem:
+            raise type(problem)(problem.message, problem.cause, f"partition {self.namespace}") from problem
+
+
 class Partitions(Engine):
     """Each has an engine and connections of its own. What belongs to none in particular is that of the first."""
 
     def __init__(self, url: str, namespace: str, **how: Any) -> None:
         """`how`: of `Engine`. Raises ValueError for a name that cannot be."""
         self.namespaces = partitions(namespace)
-        engines = [Engine(connect(url), name, **how) for name in self.namespaces]
+        engines = [Partition(connect(url), name, **how) for name in self.namespaces]
         super().__init__(engines[0].redis, self.namespaces[0], **how)
         self.engines = engines
         self.routes = Routes(engines)
@@ -66,14 +76,8 @@ class Partitions(Engine):
         return found
 
     async def at(self, number: int, call: Call) -> Any:
-        """The answer of one partition, which is named where it does not answer."""
-        engine = self.engines[number]
-        try:
-            return await engine.raw(call.operation, *call.arguments)
-        except Vanished:  # it names its namespace
-            raise
-        except Unavailable as problem:
-            raise Unavailable(problem.message, problem.cause, f"partition {engine.namespace}") from problem
+        """The answer of one partition."""
+        return await self.engines[number].raw(call.operation, *call.arguments)
 
     async def everywhere(self, call: Call, *, changes: bool = False, but: int | None = None) -> list[Any]:
         """The answers of all partitions. `changes`: the others are asked after the first one, so that what it refuses

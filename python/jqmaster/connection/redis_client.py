@@ -83,20 +83,20 @@ class RedisClient(redis.asyncio.Redis):
     async def call(self, *command: Any) -> Any:
         """The reply to a command. What Redis refuses for a reason that passes has changed nothing, and is asked again.
         Raises RedisError, and TimeoutError when a `plainly.within` is over."""
-        began, has_passed = time.monotonic(), False
+        began, code = time.monotonic(), ""
         while True:
             await self._free.acquire()
             try:
                 return await self.ask(*command)
             except ResponseError as problem:
-                code = refusal(problem)
-                if code not in _PASSING or time.monotonic() > began + PASSES_S:
+                before, code = code, refusal(problem)
+                is_told = code == "MOVED" != before  # who has it: who is asked at once, however late
+                if code not in _PASSING or (not is_told and time.monotonic() > began + PASSES_S):
                     raise
             finally:
                 self._free.release()
-            if has_passed or code != "MOVED":
+            if not is_told:
                 await plainly.pause(PASSING_S)
-            has_passed = True
 
     async def ask(self, *command: Any, block_s: float = 0.0) -> Any:
         """The same once, whatever is refused, for a command that blocks for so long."""

@@ -53,22 +53,24 @@ class Sentinels:
             with ThreadPoolExecutor(1) as threads:  # this one may have a loop
                 return threads.submit(asyncio.run, self.find()).result()
         known: list[Any] = []
-        asking = [asyncio.ensure_future(self._ask(host)) for host in self._hosts]
-        for answer in asyncio.as_completed(asking):
-            with contextlib.suppress(RedisError, OSError):
-                facts = await answer
-                known.append(dict(zip(facts[::2], facts[1::2], strict=False)))
-            if len(known) > len(asking) / 2:
-                break
-        await end(asking)
+        asking = [asyncio.ensure_future(self._ask(host, known)) for host in self._hosts]
+        try:
+            for answer in asyncio.as_completed(asking):
+                await answer
+                if len(known) > len(asking) / 2:
+                    break
+        finally:
+            await end(asking)
         if not known:
             raise RedisConnectionError(f"no Sentinel of {_listed(self._hosts)} knows {self._service}")
         latest = max(known, key=lambda facts: int(facts[b"config-epoch"]))
         return latest[b"ip"].decode(), int(latest[b"port"])
 
-    async def _ask(self, host: Address | str) -> Any:
-        async with plainly.within(ANSWER_S), RedisClient(Named(host), self._login) as sentinel:
-            return await sentinel.call("SENTINEL", "MASTER", self._service)
+    async def _ask(self, host: Address | str, known: list[Any]) -> None:
+        with contextlib.suppress(RedisError, OSError):  # others may know
+            async with plainly.within(ANSWER_S), RedisClient(Named(host), self._login) as sentinel:
+                facts = await sentinel.call("SENTINEL", "MASTER", self._service)
+                known.append(dict(zip(facts[::2], facts[1::2], strict=False)))
 
 
 def _listed(places: Sequence[Address | str]) -> str:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgpack
 
 from jqmaster.connection import plainly
 from jqmaster.connection.url import without_password
+from jqmaster.connection.wake import backoff_s
 from jqmaster.engine import replies
 from jqmaster.engine.calling import Argument, contract_of, given, packed
 from jqmaster.engine.engine import Operations
@@ -33,7 +34,7 @@ class HttpEngine(Operations):
     """Asks the first of `urls`; when it does not answer, or cannot serve, the next one from then on.
 
     As over Redis, a call that was sent and not answered may have been carried out, and is not sent again, unless it
-    only reads. Raises what `jqmaster.errors` has.
+    only reads. One that is refused for a moment is sent until its time is over. Raises what `jqmaster.errors` has.
     """
 
     def __init__(self, urls: Sequence[str], key: str | None = None, timeout_s: float = TIMEOUT_S) -> None:
@@ -41,7 +42,7 @@ class HttpEngine(Operations):
         self._timeout_s = timeout_s
         self._urls = [url.rstrip("/") for url in urls]
         self._headers = {**_HEADERS, **shown(key)}
-        self._idle: defaultdict[str, list[HttpConnection]] = defaultdict(list)
+        self._idle: Mapping[str, list[HttpConnection]] = {url: [] for url in self._urls}
         self._is_closed = False
 
     async def raw(self, operation: str, *arguments: Argument) -> Any:
@@ -66,33 +67,41 @@ class HttpEngine(Operations):
         """One request. `is_read`: it changes nothing, so it may be sent to another server when the answer was lost.
         Raises Unavailable."""
         most_s = timeout_s or self._timeout_s
-        until = time.monotonic() + most_s
+        until, refusals = time.monotonic() + most_s, 0
         silent_s = timeout_s or SILENT_S + len(body) / SLOWEST
-        tried: dict[str, str] = {}
         async with plainly.within(most_s):
-            for left in range(len(self._urls), 0, -1):
-                url = self._urls[0]
-                connect_s = min(CONNECT_S, (until - time.monotonic()) / left)
-                try:
-                    answer = await self._ask(url, connect_s, method, path, body, silent_s)
-                except OSError as error:
-                    problem = error
-                    tried[without_password(url)] = str(error) or type(error).__name__
-                    self._leave(url)
-                    if not (is_read or isinstance(error, NotSent)) or time.monotonic() >= until:
-                        break
-                else:
-                    return self._checked(url, answer)
-        hint = "; is a server running (jqmaster serve)?" if isinstance(problem, NotSent) else ""
-        problems = "; ".join(f"{url} does not answer: {why}" for url, why in tried.items())
-        raise Unavailable(problems + hint, problem) from problem
+            while True:
+                answer = await self._answer(until, method, path, body, silent_s, is_read=is_read)
+                pause_s = backoff_s(refusals)
+                if not answer.is_not_now or time.monotonic() + pause_s >= until:
+                    return answer
+                await plainly.pause(pause_s)
+                refusals += 1
 
     async def close(self) -> None:
         """Close the connections, those in use when they are answered."""
         self._is_closed = True
         for idle in self._idle.values():
-            for connection in idle:
-                connection.close()
+            with suppress(IndexError):  # another thread may take the last one
+                while True:
+                    idle.pop().close()
+
+    async def _answer(self, until: float, *request: Any, is_read: bool) -> Answer:
+        """Of the first server that answers."""
+        tried: dict[str, str] = {}
+        for left in range(len(self._urls), 0, -1):
+            url = self._urls[0]
+            try:
+                return self._checked(url, await self._ask(url, (until - time.monotonic()) / left, *request))
+            except OSError as error:
+                problem = error
+                tried[without_password(url)] = str(error) or type(error).__name__
+                self._leave(url)
+                if not (is_read or isinstance(error, NotSent)) or time.monotonic() >= until:
+                    break
+        hint = "; is a server running (jqmaster serve)?" if isinstance(problem, NotSent) else ""
+        problems = "; ".join(f"{url} does not answer: {why}" for url, why in tried.items())
+        raise Unavailable(problems + hint, problem) from problem
 
     async def _ask(self, url: str, connect_s: float, *request: Any) -> Answer:
         """By a connection that was used before, if there is one: of several the one that was used last."""
@@ -102,7 +111,7 @@ class HttpEngine(Operations):
         except IndexError:
             connection = HttpConnection(url, self._headers)
         try:
-            await connection.ready(connect_s)
+            await connection.ready(min(CONNECT_S, connect_s))
             return await connection.ask(*request)
         finally:
             if self._is_closed or len(idle) >= MOST_IDLE:

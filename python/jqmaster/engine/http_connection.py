@@ -29,21 +29,31 @@ class Answer(NamedTuple):
     content_type: str
 
     @property
+    def is_not_now(self) -> bool:
+        """Whether nothing was carried out only because the server stops, or has enough to do."""
+        return self.status == 503 and self._error[0] in ("BUSY", "DRAINING")
+
+    @property
     def body(self) -> bytes:
         """Raises JQError for an error."""
         if self.status < 400:
             return self.content
-        try:
-            refusal = msgpack.unpackb(self.content)["error"]
-            code, message, field = refusal["code"], refusal["message"], refusal.get("field")
-        except (ValueError, TypeError, KeyError, msgpack.UnpackException):
-            code, message, field = "", f"the server answered {self.status}", None
+        code, message, field = self._error
         if code == "VERSION":
             raise (Vanished if "has vanished" in message else Version)(message)
         if self.status in (502, 503, 504):
             raise Unavailable(message)
         kind = CLASSES.get(code, Invalid if self.status < 500 else Internal)
         raise kind(message.removeprefix(f"{field}: "), field)
+
+    @property
+    def _error(self) -> tuple[str, str, str | None]:
+        """Its code, message and field."""
+        try:
+            error = msgpack.unpackb(self.content)["error"]
+            return error["code"], error["message"], error.get("field")
+        except (ValueError, TypeError, KeyError, msgpack.UnpackException):
+            return "", f"the server answered {self.status}", None
 
 
 class HttpConnection:

@@ -208,7 +208,7 @@ class Waiting:
             reply: Reply = await engine.raw("pick", pack(full))
         except Unavailable as problem:
             if not self._is_one and self._away_until[engine] < 0:
-                log.warning("%s does not answer, going on without it: %s", engine.namespace, problem)
+                log.warning("going on without a partition: %s", problem)
             self._away_until[engine] = time.monotonic() + SOON_S
             poll.called.discard(engine)
             raise

@@ -17,6 +17,15 @@ describe("jobs", function()
     assert.are.equal("123456789", jq:pages("jobs", { argument_max = 0 })[2].argument)
   end)
 
+  it("are told as many at a time as a reply has room for, one whatever it carries", function()
+    local large = msgpack.pack(("x"):rep(4194304))
+    local ids = jq:enqueue_each("a", large, msgpack.NIL, large, large)
+    local function told(...)
+      return #jq:call("get", ...)
+    end
+    assert.are.same({ 1, 2, 2 }, { told(unpack(ids)), told(ids[2], ids[3], ids[4]), told(ids[2], ids[2]) })
+  end)
+
   describe("with looked", function()
     it("look at a bounded number, however few match", function()
       local specs = {}

@@ -13,7 +13,7 @@ end
 
 -- Actions by name, with ARGV behind it. Facts are one map without the argument.
 local ACTIONS = [=[
-local msgpack, matcher = require "jqlua.values.msgpack", require "jqlua.limits.matcher"
+local msgpack, matcher = require "jqlua.base.msgpack", require "jqlua.limits.matcher"
 local matcherspec, jobpath = require "jqlua.limits.matcherspec", require "jqlua.values.jobpath"
 local actions = {}
 function actions.compile(match)

@@ -29,6 +29,12 @@ async def test_finding_jobs(jq: JQ, call: Call) -> None:
         await call("jobs", queu="a")
 
 
+async def test_many_large_documents(jq: JQ, call: Call) -> None:
+    """A call of the engine tells of some of them."""
+    ids = [(await jq.aenqueue("a", "x" * 1_500_000)).id for _ in range(7)]
+    assert [job["id"] for job in await call("call", "get", ids=iter(ids))] == ids
+
+
 async def test_a_list_that_is_left_early_is_closed(jq: JQ) -> None:
     await put(jq, 3)
     found = jq.jobs()

@@ -174,6 +174,14 @@ async def test_a_call_that_goes_to_no_cluster_is_refused_as_everywhere(jq: Clust
         await jq.forget("a")
 
 
+async def test_many_large_documents(jq: Cluster) -> None:
+    """Of each partition as many are told as fit into its reply, and of all those before the first that is not."""
+    keys = [key for key in (f"k{number}" for number in range(200)) if home_of(key, 6) < 2][:12]
+    ids = [job for key in keys for job in await add(jq, {"unique": key}, argument="x" * 1_500_000)]
+    assert 0 < len(await jq.raw("get", *ids)) < 12
+    assert [document and document["id"] for document in await jq.get(ids)] == ids
+
+
 async def test_no_wrong_id_beside_it_lets_a_bound_key_at_a_job_of_others(jq: Cluster) -> None:
     who = Identity("somebody", frozenset(("pusher",)), ("mine",))
     [job] = await add(jq, {})

@@ -7,11 +7,12 @@ import contextlib
 from collections.abc import Iterator
 
 import pytest
+from redis.crc import key_slot
 
 from failovers import NAMESPACE
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.errors import Unavailable
-from parts import enqueue
+from parts import enqueue, eventually
 from servers import RedisServer
 from topologies import Cluster, cluster, free_ports
 
@@ -31,6 +32,24 @@ async def test_a_node_of_a_cluster_leads_to_the_others(two_nodes: Cluster) -> No
         for url in (f"redis://{node}", f"redis+cluster://{nobody},{node},{nobody}"):
             async with connect(url) as redis:
                 await enqueue(Engine(redis, NAMESPACE))
+
+
+async def test_a_slot_that_has_moved_is_followed_however_late(
+    two_nodes: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jqmaster.connection.redis_client.PASSES_S", 0.5)
+    monkeypatch.setattr("jqmaster.connection.redis_client.PASSING_S", 3.0)
+    async with connect(two_nodes.url) as redis:
+        engine = Engine(redis, NAMESPACE)
+        await enqueue(engine)
+        source, slot = two_nodes.owner(NAMESPACE), key_slot(NAMESPACE.encode())
+        [target] = [server for server in two_nodes.servers if server is not source]
+        target.do("CLUSTER", "SETSLOT", slot, "IMPORTING", two_nodes.id_of(source))
+        source.do("CLUSTER", "SETSLOT", slot, "MIGRATING", two_nodes.id_of(target))
+        asking = asyncio.create_task(engine.queues())
+        await eventually(lambda: "errorstat_TRYAGAIN" in source.do("INFO", "errorstats"))
+        two_nodes.move(NAMESPACE, target)
+        assert [queue["name"] for queue in (await asking).documents] == ["mail"]
 
 
 async def test_loading_is_waited_out() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import shutil
 import signal
 import socket
@@ -20,7 +21,7 @@ from jqmaster import JQ
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.errors import Unavailable
 from jqmaster.server.server import ServeOptions, Server, StartError
-from parts import enqueue
+from parts import enqueue, eventually
 from processes import MasterProcess, Process
 from servers import RedisServer
 
@@ -104,6 +105,30 @@ async def test_a_sentinel_that_is_silent_is_not_waited_for(monkeypatch: pytest.M
     over.set()
     for server in servers:
         server.close()
+
+
+async def test_who_stops_asking_sentinels_leaves_nothing_behind() -> None:
+    over, unheard = asyncio.Event(), list[object]()
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context))
+    asked: list[bytes] = []
+
+    async def close_late(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await reader.read(1000))
+        await over.wait()
+        writer.close()
+
+    before = asyncio.all_tasks()
+    async with await asyncio.start_server(close_late, "127.0.0.1", 0) as server:
+        host = "{}:{}".format(*server.sockets[0].getsockname())
+        finding = asyncio.create_task(connect(f"redis+sentinel://{host},{host}/jobs").finder.find())
+        await eventually(lambda: len(asked) == 2)
+        finding.cancel()
+        over.set()
+        await asyncio.wait(asyncio.all_tasks() - before)
+    assert finding.cancelled()
+    del finding
+    gc.collect()
+    assert unheard == []
 
 
 # -- TLS ------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from jqmaster.connection import plainly
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.http import MOST_IDLE, HttpEngine
 from jqmaster.errors import Unavailable
-from jqmaster.server.server import Server
+from jqmaster.server.server import ServeOptions, Server
 from jqmaster.worker.sources import HttpSource
 from parts import enqueue, eventually, until
 from surface_support import own, server
@@ -144,6 +144,19 @@ async def test_connections_beyond_those_that_are_kept_are_closed() -> None:
         await engine.close()
 
 
+def test_it_is_closed_while_other_threads_call() -> None:
+    engine = HttpEngine([f"http://127.0.0.1:1/{number}" for number in range(1000)])  # nobody listens
+
+    def call() -> None:
+        with suppress(Unavailable):
+            plainly.run(engine.raw("tags"))
+
+    calling = threading.Thread(target=call)
+    calling.start()
+    while calling.is_alive():
+        plainly.run(engine.close())
+
+
 async def test_a_call_whose_answer_was_lost_is_not_made_again(server: Server, own: Engine) -> None:
     async with Proxy(int(server.url.rpartition(":")[2])) as proxy:
         proxy.loses = lambda: not proxy.lost
@@ -151,6 +164,45 @@ async def test_a_call_whose_answer_was_lost_is_not_made_again(server: Server, ow
         with pytest.raises(Unavailable):
             await engine.enqueue([({"name": "a"}, b"\xc0")])
         assert (await own.queue("a"))["queued"] == 1
+        await engine.close()
+
+
+def refused(server: Server) -> float:
+    """How many requests it has answered with 503."""
+    return sum(
+        sample.value
+        for metric in server.master.meters.registry.collect()
+        for sample in metric.samples
+        if sample.labels.get("status") == "503" and sample.name.endswith("_count")
+    )
+
+
+async def test_a_server_that_has_no_room_is_asked_again(server: Server, own: Engine) -> None:
+    server.app.most_bytes = 300_000
+    _, other = await asyncio.open_connection("127.0.0.1", int(server.url.rpartition(":")[2]))
+    other.write(b"POST /job HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000000\r\n\r\n" + b"x" * 250_000)
+    await eventually(lambda: server.app.bytes > 200_000)
+    engine = HttpEngine([server.url])
+    asking = asyncio.create_task(engine.enqueue([({"name": "a"}, msgpack.packb("x" * 100_000))]))
+    await eventually(lambda: refused(server))
+    other.close()
+    assert [job.id for job in await asking]
+    await engine.close()
+
+
+@pytest.mark.parametrize("others", [0, 1])
+async def test_a_server_that_stops_is_asked_again_or_another_one(
+    server: Server, own: Engine, redis_url: str, others: int
+) -> None:
+    job = await enqueue(own, "a")
+    async with Server(ServeOptions(redis_url=redis_url, namespace=own.namespace, port=0)) as other:
+        engine = HttpEngine([server.url, other.url][: 1 + others])
+        server.master.draining.set()
+        picking = asyncio.create_task(engine.pick("w", "a"))
+        await eventually(lambda: refused(server))
+        if not others:
+            server.master.draining.clear()
+        assert [picked.id for picked in (await picking).jobs] == [job]
         await engine.close()
 
 

@@ -145,6 +145,17 @@ def test_bodies_have_a_bound_together(connect: Any, path: str) -> None:
     assert answer(small)[0] == 201
 
 
+def test_what_was_refused_leaves_room_for_others_at_once(connect: Any) -> None:
+    """Else of many that come at the same time none would come through."""
+    job = json.dumps({"name": "a", "argument": "b" * 240_000}).encode()
+    first, second = connect(), connect()
+    first.sendall(post("/job", len(job), job[:140_000]))
+    second.sendall(post("/job", 1_000_000, job[:240_000]))
+    assert answer(second)[0] == 503
+    first.sendall(job[140_000:])
+    assert answer(first)[0] == 201
+
+
 def test_what_was_given_up_or_answered_counts_no_more(connect: Any) -> None:
     job = json.dumps({"name": "a", "argument": "b" * 200_000}).encode()
     for _ in range(5):

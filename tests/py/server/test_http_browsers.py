@@ -31,5 +31,6 @@ async def test_under_a_path_that_is_passed_on(master: Master) -> None:
     for path in ("/jq", "/jq/", "/", "/jq/ui"):
         told = await get(app, path)
         assert (told.status, told.headers["location"]) == (302, "/jq/ui/"), path
+    assert (await get(app, f"/jq/ui/{'0' * 20}/app.js")).status == 404, "of another version"
     page = (await get(app, "/jq/ui/queue/a")).raw.decode()
     assert f'src="/jq/ui/{digest()}/app.js"' in page and '"/ui/' not in page

@@ -104,6 +104,19 @@ async def test_a_call_may_name_its_own_queues_and_their_jobs_alone(
         assert within or "bound to queues" in answer.error["message"]
 
 
+async def test_no_job_of_others_comes_behind_large_ones(keyed: Keyed) -> None:
+    api = await keyed.grant("admin", queues=["mine"])
+    large = msgpack.packb("x" * 5_000_000)
+    ids = [
+        one.id
+        for name, argument in (("mine", large), ("mine", large), ("other", b"\xc0"))
+        for one in await keyed.engine.enqueue([({"name": name}, argument)])
+    ]
+    assert (await api.post("/jobs/cancel", {"ids": ids[:2]})).status == 200
+    answer = await api.post("/jobs/cancel", {"ids": ids})
+    assert (answer.status, answer.error["message"]) == (404, f"no such job: {ids[2]}")
+
+
 @pytest.mark.parametrize("move", [{"name": "other"}, {"queue": "other"}, {"name": "mail.de", "queue": "other"}])
 async def test_what_is_moved_stays_within_them(keyed: Keyed, move: dict[str, str]) -> None:
     api = await keyed.grant("worker", queues=["mail.*"])

@@ -57,7 +57,7 @@ def shown(value: Any) -> str | None:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float):
-        number = float(value if value < 2**63 or not isinstance(value, int) else value - 2**64)
+        number = float(value)
         if abs(number) >= 2**53:
             return f"about {number:.6g}"
         short = f"{number:.15g}"
@@ -119,9 +119,8 @@ MOST = {"seconds": 1e10, "moment": 1e10, "moment_ms": 1e15, "number": 1e10}  # w
 
 
 def of_numbers(kind: str, least: float, most: float) -> list[Any]:
-    """Redis reads what does not fit into 63 bits as negative: 2**64 - 1 is -1."""
     if kind == "integer":
-        odd = [-0.0, 2**63, -(2**63), 1e300, *([2**64 - 1] if least >= 0 else [])]
+        odd = [-0.0, 2**63, 2**64 - 1, -(2**63), 1e300]
         return [int(least) - 1, int(most) + 1, least + 0.5, *NOT_NUMBERS, *odd]
     below = least / 2 if least else -0.001
     return [below, min(-1, least - 1), most * 1.001, most * 1e6, *NOT_NUMBERS, -0.0]

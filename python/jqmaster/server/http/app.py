@@ -20,6 +20,7 @@ from jqmaster.errors import JQError
 from jqmaster.server import jsonform, logs
 from jqmaster.server.http import routes, ui
 from jqmaster.server.http.access import admit, check_origin
+from jqmaster.server.http.calls import refuse_draining
 from jqmaster.server.http_error import HttpError, from_engine
 from jqmaster.server.keyring import ANYBODY
 from jqmaster.server.master import Master
@@ -78,7 +79,7 @@ class App:
         try:
             await exchange.serve()
         finally:
-            self.bytes -= exchange.counted
+            exchange.let_go()
 
     def hurry(self, within_s: float) -> None:
         """The server stops: of bodies, what is not here by then is refused."""
@@ -160,10 +161,16 @@ class _Exchange(Request):
 
     def _refusal(self, error: HttpError) -> Reply:
         if error.status == 503:
-            logger.warning("%s: %s", self._name, error.message)
+            level = logging.INFO if error.code == "DRAINING" else logging.WARNING
+            logger.log(level, "%s: %s", self._name, error.message)
         return Reply(error.status, packform.pack(error.body()), headers=error.headers())
 
     # -- the body ---------------------------------------------------------------------------------
+
+    def let_go(self) -> None:
+        """Nothing is kept any more of what came of it."""
+        self._app.bytes -= self.counted
+        self.counted = 0
 
     async def _read(self, longest: int) -> bytes | None:
         """All of it; None when the client left before the end. Raises 408, 413 and 503."""
@@ -172,8 +179,8 @@ class _Exchange(Request):
         try:
             return await self._app.within(self._app.body_s, self._read_chunks(longest))
         except TimeoutError:
-            why = f"the request's body did not arrive within {self._app.body_s:g} s"
-            raise HttpError("TIMEOUT", why) from None
+            refuse_draining(self._master)
+            raise HttpError("TIMEOUT", f"the request's body did not arrive within {self._app.body_s:g} s") from None
 
     async def _read_chunks(self, longest: int) -> bytes | None:
         chunks: list[bytes] = []
@@ -215,6 +222,7 @@ class _Exchange(Request):
             await self._send({**_START, "status": reply.status, "headers": headers})
             await self._send({**_END, "body": body})
             return
+        self.let_go()
         # It goes on reading to the very end: the server waits for room for what comes, also while this sends.
         rest = asyncio.create_task(self._read_rest())
         try:

@@ -76,11 +76,11 @@ async def poll_job(master: Master, request: Request) -> Reply:
     job_id = request.params["id"].encode()
     await within.check(master.engine, request.who, contract_of("watch"), {"ids": [job_id]})
     state = await master.ended.wait(job_id, timeout_s)
-    refuse_draining(master)
     if state is None:
         raise no_such_job(request.params["id"])
     if state in ENDED:
         return await job.answer(master, request)
+    refuse_draining(master)
     raise HttpError("TIMEOUT", f"the job has not ended within {timeout_s:g} s; it is {state}")
 
 

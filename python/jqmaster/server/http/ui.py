@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from quart import Quart, Response, redirect, request
+from quart import Quart, Response, abort, redirect, request
 
 FOLDER = Path(__file__).parents[2] / "ui"
 # No script or style but our own files, no image but the page's icon, nothing from or to other hosts, no frames, no
@@ -49,8 +49,10 @@ def pages(root_path: str = "") -> Quart:
         return redirect(f"{root_path}/ui/")
 
     @app.get("/ui/")
-    @app.get("/ui/<path:_>")
-    async def show(_: str = "") -> Response:
+    @app.get("/ui/<path:path>")
+    async def show(path: str = "") -> Response:
+        if path.find("/") == len(digest()):  # a file of another version
+            abort(404)
         # Its script shows what the path names. It names the files of its version, so it is asked for again each time.
         return Response(page, headers={"cache-control": "no-cache"})
 

@@ -101,10 +101,12 @@ async def _check_jobs(engine: Engine, who: Identity, ids: Iterable[Any]) -> None
     another what it was asked for with it."""
     named = [job_id.encode(errors="surrogateescape") if isinstance(job_id, str) else job_id for job_id in ids]
     texts = [job_id for job_id in named if isinstance(job_id, bytes)]
-    found = await engine.raw("get", *texts) if texts else []
-    for job in (replies.document(packed) for packed in found if packed is not None):
-        if not who.may_use(job["queue"]):
-            raise no_such_job(job["id"])
+    while texts:
+        found = await engine.raw("get", *texts)
+        for job in map(replies.document, filter(None, found)):
+            if not who.may_use(job["queue"]):
+                raise no_such_job(job["id"])
+        del texts[: len(found)]
 
 
 def _check_queues(who: Identity, queues: Iterable[Any]) -> None:

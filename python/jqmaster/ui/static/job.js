@@ -56,9 +56,10 @@ async function lookAround(job, others) {
     const ids = [...new Set([...near, ...awaited])].filter((id) => !asked.has(id) && !isOver(id));
     if (!ids.length) return;
     const { jobs } = await api.post('/jobs/get', { ids }).catch(() => ({ jobs: [] }));
-    for (const [i, id] of ids.entries()) {
-      asked.add(id);
-      others.set(id, jobs[i]);
+    if (!jobs.length) return;
+    for (const [i, found] of jobs.entries()) {
+      asked.add(ids[i]);
+      others.set(ids[i], found);
     }
   }
 }

@@ -50,7 +50,8 @@ class Outcomes(Part):
         if pick:
             self.workers.known_worker(worker)
         refuse(reply, *self.unknown_in_outcomes(reply, outcomes))
-        self.workers.came_by(worker)
+        holds = any(self.life.holds(outcome["id"], outcome["token"]) for outcome, *_ in outcomes)
+        self.workers.came_by(worker, works=bool(pick) or holds)
         expect(len(reply) == (2 if pick else 1), "states, and with pick the jobs", reply)
         expect(len(reply[0]) == len(outcomes), "as many answers as outcomes", reply)
         for (outcome, blob, *follows), answer in zip(outcomes, reply[0], strict=True):

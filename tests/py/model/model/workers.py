@@ -77,11 +77,13 @@ class Workers(Part):
             least_ms = max(least_ms, 1000 * min(2 ** (worker.failures - 1), 300), left_ms)
         worker.resting, worker.resting_until_ms = why, self.now + least_ms
 
-    def came_by(self, id):
-        """Picks and finishes are no new sign of life within a second of one."""
+    def came_by(self, id, works=True):
+        """Picks and finishes are no new sign of life within a second of one. `works`: what it finished was its own."""
         worker = self.registered.get(id)
-        if worker and (worker.failures or self.now - worker.noted_ms >= 1000):
+        if worker and works and worker.failures:
             worker.failures = 0
+            self.sign_of_life(id)
+        elif worker and (worker.resting == "unreachable" or self.now - worker.noted_ms >= 1000):
             self.sign_of_life(id)
 
     def picks_without(self, id, names):

@@ -16,9 +16,9 @@ local NIL = "\255"
 local SIZES = "\5\9\2\3\5\9\2\3\5\9\3\4\6\10\18"
 
 --- The same as cmsgpack can read it. Heads are looked at one after the other, whatever holds what.
----@param shows_nil boolean
+---@param shows_nil? boolean
 ---@return string bytes
-local function readable(blob, shows_nil)
+function M.readable(blob, shows_nil)
   local parts, from, pos = {}, 1, string.find(blob, "[\160-\223]")
   local function put(head, behind)
     parts[#parts + 1] = sub(blob, from, pos - 1) .. head
@@ -57,7 +57,7 @@ local function readable(blob, shows_nil)
 end
 
 local function read_any(blob, shows_nil)
-  return cmsgpack.unpack_one(readable(blob, shows_nil))
+  return cmsgpack.unpack_one(M.readable(blob, shows_nil))
 end
 
 --- Reads a value.
