@@ -140,7 +140,9 @@ def failed(error: Exception, *, as_json: bool = False) -> int:
 
 def _misused(error: CycloptsError) -> str:
     """What is wrong with the command line, and whose help tells more."""
-    message = str(error).rstrip(".")
+    message = str(error)
+    if not message.endswith("..."):
+        message = message.removesuffix(".")
     if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
         message = f"unexpected argument: {error.unused_tokens[0]}"
     return f"{message}\nSee {' '.join(['jqmaster', *(error.command_chain or ())])} --help"
