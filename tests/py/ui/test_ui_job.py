@@ -50,6 +50,7 @@ def test_attempts_with_what_came_between(page: Page, site: Server) -> None:
     expect(happened).to_contain_text("Attempt 2 failed after")
     expect(happened.locator(".event rect.time-part")).to_have_count(2)
     expect(section(page, "Last failure")).to_contain_text("second")
+    expect(section(page, "Facts")).to_contain_text("2 started; 1 of 3 retries used")
 
 
 def test_what_waits_for_it_and_what_it_waited_for(page: Page, site: Server) -> None:
