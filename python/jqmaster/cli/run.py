@@ -140,7 +140,7 @@ def failed(error: Exception, *, as_json: bool = False) -> int:
 
 def _misused(error: CycloptsError) -> str:
     """What is wrong with the command line, and whose help tells more."""
-    message = str(error)
+    message = str(error).replace("invalid literal for int() with base 10:", "expected an integer, got")
     if not message.endswith("..."):
         message = message.removesuffix(".")
     if isinstance(error, UnusedCliTokensError) and error.unused_tokens:

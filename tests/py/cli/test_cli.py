@@ -79,6 +79,7 @@ def test_bash_completes(line: list[str], offered: list[str], tmp_path: Path, cal
         (["enque", "a"], 2, 'Did you mean "enqueue"? Available commands: '),
         (["enque", "a"], 2, ", ...\nSee jqmaster --help"),
         (["work", "myapp/jobs.py"], 2, "expected a module, not a file, such as myapp.jobs:jq"),
+        (["enqueue", "a", "--priority", "x"], 2, "--priority: expected an integer, got 'x'"),
         (["jobs", "--queu", "a"], 2, "Did you mean --queue?"),
         (["work", "a:b", "c:d"], 2, "unexpected argument: c:d\nSee jqmaster work --help"),
     ],
