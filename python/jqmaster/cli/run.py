@@ -117,7 +117,7 @@ def failed(error: Exception, *, as_json: bool = False) -> int:
         code, message = "INVALID", _misused(error)
     elif isinstance(error, Unauthorized):
         code = error.code
-        message = f"{error.message.partition(': ')[0]}: give it in JQ_KEY, or --key-file FILE"
+        message = f"{error.message.partition(': ')[0]}: give one that is good in JQ_KEY, or --key-file FILE"
     elif isinstance(error, JQError):
         code, path = error.code, error.path
         # `id: there is no …`: which option that was is plain.
