@@ -31,3 +31,8 @@ test('text cannot turn the direction of what is beside it', () => {
   assert.equal(format.cut('a\u202eb\n  c'), 'a\\u202eb c');
   assert.equal(format.cut('x'.repeat(100), 10), `${'x'.repeat(9)}…`);
 });
+
+test('only what is in an argument is looked for', () => {
+  const argument = { to: 'acme', raw: { $bin: 'AAE=' }, at: { $time: '2026-01-31T12:00:00Z' } };
+  assert.deepEqual(format.termsOf(argument), ['to:acme']);
+});

@@ -144,6 +144,8 @@ def _program(where: str) -> JQ:
     from jqmaster.client.app import JQ
 
     module_name, _, attribute = where.partition(":")
+    if "/" in module_name or module_name.endswith(".py"):
+        raise Refused(f"{where}: expected a module, not a file, such as myapp.jobs:jq", "INVALID")
     sys.path.insert(0, os.getcwd())
     try:
         module = importlib.import_module(module_name)

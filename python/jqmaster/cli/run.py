@@ -117,7 +117,7 @@ def failed(error: Exception, *, as_json: bool = False) -> int:
         code, message = "INVALID", _misused(error)
     elif isinstance(error, Unauthorized):
         code = error.code
-        message = f"{error.message.partition(': ')[0]}: give it in JQ_KEY, or --key-file FILE"
+        message = f"{error.message.partition(': ')[0]}: give one that is good in JQ_KEY, or --key-file FILE"
     elif isinstance(error, JQError):
         code, path = error.code, error.path
         # `id: there is no …`: which option that was is plain.
@@ -140,7 +140,9 @@ def failed(error: Exception, *, as_json: bool = False) -> int:
 
 def _misused(error: CycloptsError) -> str:
     """What is wrong with the command line, and whose help tells more."""
-    message = str(error).rstrip(".")
+    message = str(error).replace("invalid literal for int() with base 10:", "expected an integer, got")
+    if not message.endswith("..."):
+        message = message.removesuffix(".")
     if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
         message = f"unexpected argument: {error.unused_tokens[0]}"
     return f"{message}\nSee {' '.join(['jqmaster', *(error.command_chain or ())])} --help"

@@ -77,15 +77,15 @@ def _turn(explanation: dict[str, Any], status: str, now: int) -> Iterator[str]:
     workers, waiting, running = (explanation.get(name) or 0 for name in ("workers", "waiting", "running"))
     if running:
         yield f"{show.counted(running, 'job of its queue runs', 'jobs of its queue run')} now"
-    # Workers that pull need not be registered: of those one sees who waits now, and what runs.
+    # Of workers that neither register nor announce themselves one sees who waits now, and what runs.
     if workers:
-        yield f"{show.counted(workers, 'registered worker serves', 'registered workers serve')} its queue"
+        yield f"{show.counted(workers, 'worker serves', 'workers serve')} its queue"
     if waiting:
         yield "a worker waits for jobs of its queue"
     if explanation.get("unknown"):
         name = explanation["name"]
         yield f"no worker that serves its queue knows jobs named {name}: start one of a program that has it"
     if not (workers or waiting or running):
-        yield "nobody serves its queue: no worker is registered for it, and none waits for a job of it"
+        yield "nobody serves its queue: no worker names it, and none waits for a job of it"
     if not (explanation.get("held") or explanation.get("paused") or ahead or running) and status == "queued":
         yield "it is next"

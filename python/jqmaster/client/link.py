@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from jqmaster.cluster.cluster import open_engine
 from jqmaster.connection import plainly
+from jqmaster.connection import url as redis_url
 from jqmaster.connection.subscriptions import listened
 from jqmaster.engine.ended import ENDED, Ended, glance
 from jqmaster.engine.engine import Operations, pack
@@ -52,8 +53,8 @@ class Target:
 
     @property
     def is_redis(self) -> bool:
-        """Whether `url` is none of a server."""
-        return not self.url.startswith(("http://", "https://"))
+        """Whether `url` is one of a Redis."""
+        return redis_url.is_redis(self.url)
 
     @property
     def redis_namespace(self) -> str:

@@ -81,7 +81,7 @@ class Registry(FlowMethods):
             actor, key, key_file, wait or float(os.environ.get("JQ_WAIT") or 0) or None,
         )  # fmt: skip
         self.serializer: Serializer = serializer or MessagePack()
-        self.defaults: JobOptions = known(defaults, JobOptions)
+        self.defaults: JobOptions = known(defaults, JobOptions, beside=Registry.__init__.__kwdefaults__ or ())
         self.tasks: dict[str, Task[..., Any]] = {}
         self.limits: dict[str, Bring] = {}
         self.recurring: dict[str, Bring] = {}
@@ -327,7 +327,7 @@ class Registry(FlowMethods):
         if function is None:
             return partial(self._job, **given)
         name = given.pop("name", None) or getattr(function, "__name__", None)
-        if not isinstance(name, str):
+        if not isinstance(name, str) or name == "<lambda>":
             raise TypeError(f"{function!r} has no name; give one, text: @jq.job(name=...)")
         if name in self.tasks:
             raise ValueError(f"there is a job {name!r} already; give this one another: @jq.job(name=...)")
@@ -368,7 +368,10 @@ def _schedule_of(jq: Any, task: Any, when: ScheduleOptions) -> tuple[str, Bring]
     schedule_id, args, kwargs = own.pop("id", None) or task.name, own.pop("args", ()), own.pop("kwargs", {})
     task = task.options(**own.pop("options", {}))
     if task.signature is not None:  # values wait until all types are known
-        task.signature.bind(*args, **kwargs)
+        try:
+            task.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"schedule {schedule_id}, {task.name}{task.signature}: {error}") from None
 
     async def bring() -> None:
         call = task.job(*args, **kwargs)

@@ -95,7 +95,8 @@ class Task(Generic[P, R]):
         except TypeError as error:
             raise TypeError(f"job {name}: {error}") from None
         self.returns_none = self.signature is not None and self.signature.returns_none
-        self.chosen: JobOptions = options.known(cast(JobOptions, chosen), JobOptions, f"option of job {name}")
+        kind = JobOptions if function is None else TaskOptions
+        self.chosen: JobOptions = options.known(cast(JobOptions, chosen), kind, f"option of job {name}")
         if function is not None:
             functools.update_wrapper(self, function, updated=())  # type: ignore[arg-type]
 
@@ -222,8 +223,11 @@ class Task(Generic[P, R]):
     def _check(self) -> None:
         """Raise TypeError for a function that cannot be a job, and for options that nobody would look at before one
         fails."""
-        for kinds in (self._retry_on, self._give_up_on):
-            isinstance(None, () if kinds is None else kinds)
+        for option, kinds in (("retry_on", self._retry_on), ("give_up_on", self._give_up_on)):
+            try:
+                isinstance(None, () if kinds is None else kinds)
+            except TypeError:
+                raise TypeError(f"{option}: expected an exception's class, or a tuple of them, got {kinds!r}") from None
         if self.process and self.is_async:
             raise TypeError("process=True is for plain functions, not for async ones")
         if self.process and (not inspect.isfunction(self.function) or "<" in self.function.__qualname__):

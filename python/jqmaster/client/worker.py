@@ -68,7 +68,10 @@ class AppWorker:
 
     def __post_init__(self) -> None:
         if not self.jq.tasks:
-            raise ValueError("there are no jobs: decorate functions with @jq.job, and import their modules")
+            raise ValueError(
+                "there are no jobs: decorate functions with @jq.job, and import their modules; "
+                "in tests, jq_app of pytest's settings names the program's JQ"
+            )
         tasks = self.jq.tasks.values()
         for task in tasks:
             task.check_types()

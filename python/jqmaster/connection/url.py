@@ -40,7 +40,7 @@ def is_redis(url: str) -> bool:
 def parse(url: str) -> RedisUrl:
     """Raises ValueError, which does not show the password."""
     if not is_redis(url):
-        raise ValueError(f"expected a URL that begins with {FORMS}")
+        raise ValueError(f"{without_password(url)}: expected a URL that begins with {FORMS}")
     parts = urlsplit(url)
     scheme, _, kind = parts.scheme.partition("+")
     user, at, listed = parts.netloc.rpartition("@")
@@ -57,6 +57,8 @@ def parse(url: str) -> RedisUrl:
                 "leave the number out, and keep programs apart by namespaces, such as {shop} and {mail}"
             )
     if scheme == "unix":
+        if listed or not parts.path:
+            raise ValueError("expected a whole path behind unix://, such as unix:///run/redis.sock")
         return RedisUrl(url, (unquote(parts.path),))
     port = 26379 if service else 6379
     plain = urlunsplit((scheme, f"{user}{at}{listed.partition(',')[0]}", "", parts.query, ""))
@@ -70,7 +72,7 @@ def without_password(url: str) -> str:
 
 def without_passwords(text: str) -> str:
     """A message in which URLs may stand, or secrets of ours."""
-    return re.sub(r"\S*(?:://|@)(?:\S*[^\s:])?", lambda match: without_password(match[0]), _SECRET.sub(r"\1***", text))
+    return re.sub(r"(?:\S*://|\S+@)(?:\S*[^\s:])?", lambda url: without_password(url[0]), _SECRET.sub(r"\1***", text))
 
 
 def _hidden(url: str) -> str:

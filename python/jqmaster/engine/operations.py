@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from jqmaster.engine.options import meant
 from jqmaster.manifest.manifest import operations
 
 
@@ -19,8 +20,10 @@ class CallsByName:
     call: Callable[..., Any]
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name.startswith("_") or name not in operations():
-            raise AttributeError(f"{type(self).__name__} has no {name}")
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name not in operations():
+            raise AttributeError(f"there is no operation {name}{meant(name, operations())}")
         return partial(self.call, name)
 
     def __dir__(self) -> list[str]:

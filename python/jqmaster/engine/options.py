@@ -21,11 +21,11 @@ class NewJob(NamedTuple):
     argument: bytes
 
 
-def known(given: Given, kind: type, what: str = "option") -> Given:
+def known(given: Given, kind: type, what: str = "option", beside: Iterable[str] = ()) -> Given:
     """`given` as it is, which type checkers need not have seen. Raises TypeError for a name that `kind`, a TypedDict,
-    does not have. All else the engine checks."""
+    does not have; `beside`: what else could have been meant. All else the engine checks."""
     for name in sorted(given.keys() - kind.__annotations__.keys()):
-        names = sorted(kind.__annotations__)
+        names = sorted({*kind.__annotations__, *beside})
         raise TypeError(f"no such {what}: {name}{meant(name, names)}; there are: {', '.join(names)}")
     return given
 

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from jqmaster.connection.url import without_password
+
 _FORM = re.compile(r"jq_[0-9a-f]{12}_[A-Za-z0-9_-]{43}")
 
 
@@ -68,11 +70,13 @@ def shown(key: str | None) -> Mapping[str, str]:
 
 
 def masters_of(url: str, namespace: str | None = None) -> list[str]:
-    """The servers that a URL names, with commas between. Raises ValueError for user or password in it, and for a
-    `namespace` that was named as well."""
+    """The servers that a URL names, with commas between. Raises ValueError for what is none, for user or password in
+    it, and for a `namespace` that was named as well."""
+    urls = url.split(",")
+    if not all(one.startswith(("http://", "https://")) for one in urls):
+        raise ValueError(f"{without_password(url)}: expected a URL that begins with http://, https://, redis://, …")
     if namespace is not None:
         raise ValueError(f"namespace {namespace} applies to Redis only: a server has its own namespace")
-    urls = url.split(",")
     if any("@" in urlsplit(one).netloc for one in urls):
         raise ValueError(
             "the URL of a server has no user or password: URLs are logged and shown. Its key is given by JQ_KEY, "

@@ -6,6 +6,7 @@ on, and whoever starts next finds it.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import errno
 import fcntl
@@ -74,6 +75,16 @@ def embedded_redis(data_dir: str | os.PathLike[str], *, max_memory: int | None =
                 client.shutdown()
                 if process is not None:
                     process.wait(TIMEOUT_S)
+
+
+async def gone(url: str) -> None:
+    """Returns when no Redis listens at this `unix://` URL any more."""
+    with contextlib.suppress(OSError):
+        while True:
+            reader, writer = await asyncio.open_unix_connection(url.removeprefix("unix://"))
+            await reader.read()
+            writer.close()
+            await asyncio.sleep(1)  # it may have too many clients
 
 
 def _running(client: Redis, folder: Path, max_memory: int | None) -> subprocess.Popen[bytes] | None:

@@ -1,10 +1,11 @@
 """JSON as another spelling of MessagePack, so that JSON clients can send and see every value there is.
 
 What JSON has is itself: nil is `null`, integers and floats are numbers (`1` and `1.0` stay apart; integers use all 64
-bits), text is a string, arrays and maps with text keys are arrays and objects. Binary data is `{"$bin": "<base64>"}`,
-and all else `{"$msgpack": "<base64 of its bytes>"}`: ext, timestamps, NaN and infinities, text that is not UTF-8, a map
-with other keys, with a key twice, or that looks like one of these, and what is nested too deeply. Both directions know
-the same, so values (not their encodings) survive the way there and back.
+bits), text is a string, arrays and maps with text keys are arrays and objects. Binary data is `{"$bin": "<base64>"}`, a
+timestamp of whole microseconds `{"$time": "2026-01-31T12:00:00+00:00"}`, and all else `{"$msgpack": "<base64 of its
+bytes>"}`: ext, NaN and infinities, text that is not UTF-8, a map with other keys, with a key twice, or that looks like
+one of these, and what is nested too deeply. Both directions know the same, so values (not their encodings) survive the
+way there and back.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+from datetime import datetime
 from typing import Any, NoReturn
 
 import msgpack
@@ -21,7 +23,7 @@ from msgspec import Raw
 from jqmaster.server.http_error import invalid
 from jqmaster.server.reader import check
 
-_SPECIAL = ("$bin", "$msgpack")
+_SPECIAL = {"$bin": "base64", "$time": "a moment with its zone: 2026-01-31T12:00:00Z", "$msgpack": "base64"}
 # A value that JSON cannot show whole is taken apart for so many levels, to leave its good parts readable:
 # body → jobs → job → argument, and some below.
 _APART = 8
@@ -46,9 +48,13 @@ def _special(pairs: dict[str, Any]) -> Any:
     if len(pairs) > 1 or key not in _SPECIAL:
         return pairs
     try:
+        if key == "$time":
+            if (moment := datetime.fromisoformat(pairs[key])).tzinfo is None:
+                raise ValueError
+            return moment
         data = base64.b64decode(pairs[key], validate=True)
     except (ValueError, TypeError):
-        raise invalid(None, f"{key}: expected base64") from None
+        raise invalid(None, f"{key}: expected {_SPECIAL[key]}") from None
     if key == "$bin":
         return data
     check(data, key)
@@ -74,7 +80,7 @@ def to_json(raw: bytes, apart: int = _APART) -> bytes:
 
 
 def _dumps(value: Any) -> bytes:
-    text = json.dumps(value, default=_binary, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(value, default=_lacking, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8")
 
 
@@ -86,7 +92,10 @@ def _object(pairs: list[tuple[Any, Any]]) -> dict[str, Any]:
     return result
 
 
-def _binary(value: Any) -> dict[str, str]:
+def _lacking(value: Any) -> dict[str, str]:
     if isinstance(value, bytes):
         return {"$bin": base64.b64encode(value).decode("ascii")}
+    if isinstance(value, msgpack.Timestamp) and not value.nanoseconds % 1000:
+        with contextlib.suppress(OverflowError):
+            return {"$time": value.to_datetime().isoformat()}
     raise TypeError("not JSON")

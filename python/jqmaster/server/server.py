@@ -28,7 +28,7 @@ from jqmaster.errors import JQError
 from jqmaster.server import logs
 from jqmaster.server.dispatch import Dispatch
 from jqmaster.server.egress import Egress
-from jqmaster.server.embedded import StartError, embedded_redis
+from jqmaster.server.embedded import StartError, embedded_redis, gone
 from jqmaster.server.http import http1
 from jqmaster.server.http.access import is_loopback
 from jqmaster.server.http.app import App
@@ -240,12 +240,15 @@ async def _run(options: ServeOptions) -> int:
             own = " (own)" if options.redis_url is None else ""
             logs.say(log, f"JQ server {__version__} listens on {server.url}")
             logs.say(log, f"Redis {without_password(server.redis_url)}{own}, namespace {options.namespace}")
-            told = asyncio.create_task(stopping.wait())
-            await asyncio.wait((told, server.http), return_when=asyncio.FIRST_COMPLETED)
+            ends = [server.http, asyncio.create_task(stopping.wait())]
+            ends += [asyncio.create_task(gone(server.redis_url))] if own else []
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            has_http = not server.http.done()
     except StartError as error:
         logs.say(log, str(error), is_error=True)
         return error.code
     if stopping.is_set():
         return 0
-    logs.say(log, "the HTTP server ended by itself", is_error=True)
-    return 1
+    why = f"its Redis has ended; see {options.data_dir}/redis.log" if has_http else "the HTTP server ended by itself"
+    logs.say(log, why, is_error=True)
+    return 4 if has_http else 1

@@ -55,12 +55,19 @@ def progress(number: SupportsFloat, message: str | None = None) -> None:
     TypeError and ValueError for what is no such number or no text, and JobStopped in a thread whose job is not its own
     any more (`CurrentJob.cancelled`).
     """
-    notebook = _notebook.get()
-    notebook.check()
+    notebook = _opened("progress")
     if message is not None and not isinstance(message, str):
         raise TypeError(f"message: expected text, got {type(message).__name__}")
     text = None if message is None else message.encode(errors="replace")[:MESSAGE_BYTES].decode(errors="ignore")
     notebook.write(Note(progress=_number(number), message=text))
+
+
+def _opened(caller: str) -> Notebook:
+    notebook = _notebook.get(None)
+    if notebook is None:
+        raise LookupError(f"{caller}() is for a function that runs as a job, while it runs")
+    notebook.check()
+    return notebook
 
 
 def _number(value: SupportsFloat) -> float:
@@ -77,10 +84,9 @@ def checkpoint(argument: Any) -> None:
     """Have the next attempt of the running job, if there is one, start with this argument.
 
     Goes like `progress`, and at the latest before the attempt's failure is reported. Raises TypeError or
-    ValueError for what cannot be packed or takes more than 16 MiB, and JobStopped as `progress` does.
+    ValueError for what cannot be packed or takes more than 16 MiB, and LookupError and JobStopped as `progress` does.
     """
-    notebook = _notebook.get()
-    notebook.check()
+    notebook = _opened("checkpoint")
     packed = notebook.dumps(argument)
     if len(packed) > CHECKPOINT_BYTES:
         raise ValueError(f"checkpoint: expected at most {CHECKPOINT_BYTES} bytes, got {len(packed)}")

@@ -136,11 +136,11 @@ def test_why_tells_holds_and_rates_apart() -> None:
     full, *_ = said(concurrency=4, running=4)
     assert full == "limit c has no room: 4 of 4 run"
     rate = {"limit": 1000, "period": 1}
-    told = {"ahead": 129, "start_ms": 1_002_000, "waiting": 1, "name": "mail", "unknown": True}
+    told = {"ahead": 129, "start_ms": 1_002_000, "waiting": 1, "workers": 2, "name": "mail", "unknown": True}
     assert said(told, rate=rate, starts=1000, running=0, opens_ms=1_002_000) == [
         "limit c has no room: 1,000 of 1,000 used in 1 s; it opens in 2 s",
         "129 jobs come before it", "the first of them can start in 2 s at the earliest",
-        "a worker waits for jobs of its queue",
+        "2 workers serve its queue", "a worker waits for jobs of its queue",
         "no worker that serves its queue knows jobs named mail: start one of a program that has it",
     ]  # fmt: skip
 

@@ -49,6 +49,7 @@ def test_what_is_shown_of_a_url_has_no_password(url: str) -> None:
     assert SECRET not in without_passwords(f"what is {url} for?")
     assert SECRET not in without_passwords(f"cannot use {url}: gone")
     assert without_passwords("cannot use redis://h:1: gone") == "cannot use redis://h:1: gone"
+    assert without_passwords("decorate functions with @jq.job") == "decorate functions with @jq.job"
     assert SECRET not in repr(JQ(url))
 
 

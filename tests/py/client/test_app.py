@@ -172,5 +172,5 @@ def test_a_master_that_is_not_there() -> None:
     jq = JQ("http://127.0.0.1:9")
     with pytest.raises(Unavailable, match="is a server running"):
         jq.enqueue("add")
-    with pytest.raises(ValueError, match="begins with redis://"):
+    with pytest.raises(ValueError, match="begins with http://, https://, redis://"):
         JQ("amqp://x").enqueue("add")

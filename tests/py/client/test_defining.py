@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from jqmaster import JQ, Handle
+from jqmaster import JQ, Handle, checkpoint, progress
 from jqmaster.errors import Invalid
 
 
@@ -100,13 +100,13 @@ def test_a_wrong_option_is_refused_when_a_job_is_enqueued(
 @pytest.mark.parametrize("option", ["retry_on", "give_up_on"])
 def test_rules_of_a_kind_are_checked(option: str) -> None:
     for value in ("ValueError", [ValueError], (ValueError, 5), ValueError("no")):
-        with pytest.raises(TypeError, match=r"job mail: isinstance.* must be a type"):
+        with pytest.raises(TypeError, match=f"job mail: {option}: expected an exception's class, .* got "):
             JQ().job(name="mail", **{option: value})(say)  # type: ignore[call-overload]
 
 
 SCHEDULES: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"evry": 5}, TypeError, "no such option: evry, did you mean every\\?; there are: args, catch_up, "),
-    ({"every": 5}, TypeError, "missing a"),
+    ({"every": 5, "args": ()}, TypeError, r"schedule mail, mail\(what: .*missing a"),
 ]
 
 
@@ -114,9 +114,8 @@ SCHEDULES: list[tuple[dict[str, Any], type[Exception], str]] = [
 def test_a_schedule_that_cannot_be_is_refused_where_it_stands(when: Any, kind: type[Exception], message: str) -> None:
     jq = JQ()
     task = jq.job(name="mail")(say)
-    given = {"args": ("a",), **when} if "args" not in when and "kwargs" not in when and message != "missing a" else when
     with pytest.raises(kind, match=message):
-        jq.schedule(**given)(task)
+        jq.schedule(**{"args": ("a",), **when})(task)
     assert not jq.recurring
 
 
@@ -126,6 +125,13 @@ MISTAKES: list[tuple[Callable[[JQ, Any], object], type[Exception], str]] = [
     (lambda jq, task: jq.chain(task, task.job("a")), TypeError, "expected a call, .* got <task mail>"),
     (lambda jq, task: jq.repeat("daily", task, every=5), TypeError, "expected a call, .* got <task mail>"),
     (lambda jq, task: jq.dependency_results(), LookupError, "while it runs"),
+    (lambda jq, task: progress(1), LookupError, r"progress\(\) is for .* while it runs"),
+    (lambda jq, task: checkpoint(1), LookupError, r"checkpoint\(\) is for .* while it runs"),
+    (lambda jq, task: jq.operations.kik(), AttributeError, "there is no operation kik, did you mean kick?"),
+    (lambda jq, task: jq.job(lambda what: what), TypeError, "has no name"),
+    (lambda jq, task: jq.job(name="other", retry=3)(say), TypeError, "there are: .*retry_on"),
+    (lambda jq, task: JQ(namspace="{a}"), TypeError, "namspace, did you mean namespace?"),  # type: ignore[call-arg]
+    (lambda jq, task: JQ("localhost:6379").enqueue("a"), ValueError, "localhost:6379: expected .* http://, .* redis://"),
     (lambda jq, task: asyncio.run(_run_in_a_loop(jq)), RuntimeError, "with no event loop running"),
 ]  # fmt: skip
 

@@ -45,7 +45,9 @@ def test_what_a_url_names(url: str, target: RedisUrl) -> None:
 @pytest.mark.parametrize(
     ("url", "says"),
     [
-        ("http://host", "redis\\+cluster"),
+        ("http://host", "http://host: expected .* redis\\+cluster"),
+        ("unix://run/redis.sock", "unix:///run/redis.sock"),
+        ("unix://", "unix:///run/redis.sock"),
         ("redis+sentinel://a,b", "name of the service"),
         ("redis+cluster://a,b/1", "no databases"),
         ("redis+cluster://user:secret@a:x", "'a:x'"),

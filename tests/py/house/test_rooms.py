@@ -21,7 +21,7 @@ PACKAGE = ROOT / "python/jqmaster"
 FLOORS: dict[str, dict[str, int]] = {
     "for people": {"__main__": 20, "cli": 2470, "testing": 140},
     "for programs": {"client": 2140, "worker": 1860},
-    "the server": {"server": 3280},
+    "the server": {"server": 3295},
     "the engine's hand": {
         "cluster": 745,
         "engine": 2060,

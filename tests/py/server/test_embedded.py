@@ -82,6 +82,15 @@ def test_a_server_whose_master_was_killed_is_used_again(folder: Path) -> None:
     assert ends(pid)
 
 
+def test_a_master_ends_with_its_redis_to_be_started_again(folder: Path) -> None:
+    with MasterProcess("--data-dir", str(folder)) as master:
+        os.kill(pid_of(folder), signal.SIGKILL)
+        assert master.ends() == 4
+        assert f"its Redis has ended; see {folder}/redis.log" in master.text
+    with MasterProcess("--data-dir", str(folder)):
+        assert pid_of(folder)
+
+
 def test_one_that_hangs_gets_no_other_beside_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with MasterProcess("--data-dir", str(folder)) as master:
         pid = pid_of(folder)

@@ -147,11 +147,14 @@ def spelled(packed: bytes) -> dict[str, str]:
 
 
 def test_how_json_spells_what_it_lacks() -> None:
-    odd = {"ext": msgpack.ExtType(5, b"x"), "time": msgpack.Timestamp(1, 0), "low": float("-inf"), "map": {1: {2: [3]}},
-           "escaped": {"$bin": 1}}  # fmt: skip
+    odd = {"ext": msgpack.ExtType(5, b"x"), "low": float("-inf"), "map": {1: {2: [3]}}, "escaped": {"$bin": 1},
+           "short": msgpack.Timestamp(1, 1), "late": msgpack.Timestamp(2**40, 0), "time": {"$time": 1}}  # fmt: skip
     plain = {"two": {"$bin": 1, "x": 2}, "big": 2**64 - 1, "one": 1.0}
     shown = json.loads(jsonform.to_json(msgpack.packb({"bin": b"\x00\xff", **odd, **plain})))
     assert shown == {"bin": {"$bin": "AP8="}, **{key: spelled(msgpack.packb(one)) for key, one in odd.items()}, **plain}
+    moment = msgpack.packb(msgpack.Timestamp(1769860800, 500_000))
+    assert jsonform.to_json(moment) == b'{"$time":"2026-01-31T12:00:00.000500+00:00"}'
+    assert jsonform.to_msgpack(b'{"$time": "2026-01-31T13:00:00.0005+01:00"}') == moment
     assert jsonform.to_json(b"\xcb\x3f\xf0" + bytes(6)) == b"1.0"
     for whole in (b"\xa2\xff\xfe", b"\x83\xa1a\x01\xa1a\x02\xa1b" + STRANGE["malformed timestamp"]):
         assert json.loads(jsonform.to_json(whole)) == spelled(whole)
@@ -188,6 +191,8 @@ def test_one_part_that_json_cannot_show_leaves_the_others_readable() -> None:
         (b'{"a":' * 600 + b"1" + b"}" * 600, "nested too deeply"),
         (b'{"$bin": "?"}', "$bin"),
         (b'{"$bin": 1}', "$bin"),
+        (b'{"$time": 1}', "$time: expected a moment"),
+        (b'{"$time": "2026-01-31T12:00:00"}', "$time: expected a moment with its zone"),
         (b'{"$msgpack": "wQ=="}', "not MessagePack"),
         (b'{"$msgpack": "AAA="}', "goes on"),
         (b"", "not JSON"),
@@ -203,7 +208,7 @@ def test_broken_json_is_refused(body: bytes, message: str) -> None:
 
 
 def values(leaf: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    keys = st.one_of(st.text(max_size=4), st.integers(-5, 5), st.sampled_from(["$bin", "$msgpack"]))
+    keys = st.one_of(st.text(max_size=4), st.integers(-5, 5), st.sampled_from(["$bin", "$time", "$msgpack"]))
     return st.recursive(
         leaf,
         lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=4),
@@ -219,6 +224,7 @@ LEAVES = st.one_of(
     st.text(max_size=8),
     st.binary(max_size=8),
     st.builds(msgpack.ExtType, st.integers(0, 127), st.binary(max_size=8)),
+    st.builds(msgpack.Timestamp, st.integers(-(2**40), 2**40), st.integers(0, 999_999).map(lambda us: us * 1000)),
 )
 
 

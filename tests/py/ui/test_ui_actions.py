@@ -21,7 +21,7 @@ def test_what_is_refused_is_said_at_the_field(ui: Ui) -> None:
     ui.refusals = 1
     ui.server.enqueue("limited")
     ui.go("/queue/limited", "limited")
-    ui.button("Limit").click()
+    ui.button("Max waiting").click()
     field = ui.dialog.get_by_label("Waiting jobs")
     field.fill("many")
     ui.dialog.get_by_role("button", name="Save").click()

@@ -15,11 +15,13 @@ def section(page: Page, name: str) -> Any:
 
 
 def test_argument_and_result_as_trees_raw_on_demand(page: Page, site: Server) -> None:
-    job = site.add("mail", argument={"to": {"name": "Ada"}, "raw": {"$bin": "AAEC/w=="}}, keep_result=True)
+    argument = {"to": {"name": "Ada"}, "raw": {"$bin": "AAEC/w=="}, "at": {"$time": "2026-01-31T12:00:00Z"}}
+    job = site.add("mail", argument=argument, keep_result=True)
     site.finish(site.pick("mail")[0], result={"sent": True})
     go(page, f"/ui/job/{job}")
     expect(section(page, "Argument")).to_contain_text('name: "Ada"')
     expect(section(page, "Argument")).to_contain_text("binary, 4 bytes, base64: AAEC/w==")
+    expect(section(page, "Argument")).to_contain_text("at: 2026-01-31T12:00:00+00:00")
     expect(section(page, "Result")).to_contain_text("sent: true")
     section(page, "Argument").get_by_role("button", name="Raw").click()
     expect(section(page, "Argument").locator("pre")).to_contain_text('"$bin": "AAEC/w=="')
@@ -50,6 +52,7 @@ def test_attempts_with_what_came_between(page: Page, site: Server) -> None:
     expect(happened).to_contain_text("Attempt 2 failed after")
     expect(happened.locator(".event rect.time-part")).to_have_count(2)
     expect(section(page, "Last failure")).to_contain_text("second")
+    expect(section(page, "Facts")).to_contain_text("2 started; 1 of 3 retries used")
 
 
 def test_what_waits_for_it_and_what_it_waited_for(page: Page, site: Server) -> None:

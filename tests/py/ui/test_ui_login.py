@@ -10,11 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 from jqmaster.engine.engine import Engine, connect
 from processes import MasterProcess
-from ui_support import Server, Ui
+from ui_support import Server, Ui, dialog, go
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +111,17 @@ def test_keys_are_made_and_taken_away(ui: Ui, keys: dict[str, Any], server: Serv
     ui.dialog.get_by_role("button", name="Revoke").click()
     expect(ui.row("grafana")).to_have_count(0)
     assert {one["name"] for one in server.get("/keys")["keys"]} == {"viewer-key", "operator-key", "admin-key"}
+
+
+def test_the_first_key_is_an_admins(page: Page, site: Server) -> None:
+    go(page, "/ui/keys")
+    page.get_by_role("button", name="New key").click()
+    expect(dialog(page)).to_contain_text("every request needs a key")
+    dialog(page).get_by_label("Name").fill("ann")
+    dialog(page).get_by_role("button", name="Create").click()
+    key = dialog(page).locator("code.key").inner_text()
+    site.session.headers["authorization"] = f"Bearer {key}"
+    assert [(one["name"], one["roles"]) for one in site.get("/keys")["keys"]] == [("ann", ["admin"])]
 
 
 def test_when_the_key_is_revoked_the_page_asks_again(ui: Ui, keys: dict[str, Any], server: Server) -> None:

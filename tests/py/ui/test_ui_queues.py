@@ -78,9 +78,11 @@ def test_a_queue_shows_its_names_and_times_and_leads_to_its_workers(ui: Ui, fill
     expect(page.get_by_role("table", name="Names").get_by_role("row").filter(has_text="other")).to_be_visible()
     run = page.locator("figure").filter(has_text="Run, of those done")
     expect(run.locator("canvas")).to_be_visible()
+    height = run.locator("figcaption").bounding_box()["height"]  # type: ignore[index]
     run.locator("[role=group]").focus()
     page.keyboard.press("ArrowLeft")
     expect(run.get_by_role("status")).to_contain_text("p95")
+    assert run.locator("figcaption").bounding_box()["height"] == height  # type: ignore[index]
     page.get_by_role("link", name="2 listed").click()
     expect(ui.row("w-fine")).to_contain_text("0")
     expect(ui.row("pulls-fine").get_by_role("link").first).to_have_attribute("href", "/ui/worker/pulls-fine")

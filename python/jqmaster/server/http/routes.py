@@ -56,6 +56,7 @@ def find(method: str, path: str) -> tuple[Route | None, dict[str, str]]:
 def nowhere(method: str, path: str) -> HttpError:
     """404 or 405 for what no route is for."""
     if others := [other for other in _METHODS if find(other, path)[0]]:
-        allow = ((b"allow", ", ".join(others).encode("ascii")),)
-        return HttpError("METHOD", f"{method} is not a method of this path", more=allow)
+        allowed = ", ".join(others)
+        problem = f"{method} is not a method of this path, which has {allowed}"
+        return HttpError("METHOD", problem, more=((b"allow", allowed.encode("ascii")),))
     return HttpError("NOTFOUND", "no such path; GET /openapi.yaml lists what there is")

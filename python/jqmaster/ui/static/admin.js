@@ -7,13 +7,15 @@ import { html, Link, useQuery } from './view.js';
 
 const ROLES = ['viewer', 'pusher', 'worker', 'operator', 'admin'];
 
-async function create() {
+async function create(isFirst) {
+  const role = isFirst ? 'admin' : 'viewer';
   const made = await form({
     title: 'New key',
+    body: isFirst ? 'As soon as there is one, every request needs a key. Only an admin makes more.' : [],
     action: 'Create',
     fields: [
       { name: 'name', label: 'Name', required: true, hint: 'whose it is; the audit log names it' },
-      { name: 'roles', label: 'Roles', type: 'list', required: true, value: ['viewer'], hint: ROLES.join(', ') },
+      { name: 'roles', label: 'Roles', type: 'list', required: true, value: [role], hint: ROLES.join(', ') },
       { name: 'queues', label: 'Queues', type: 'list', hint: 'names or patterns it is bound to; empty for all' },
       { name: 'days', label: 'Expires after', unit: 'days', type: 'number', hint: 'empty: never' },
       { name: 'rate', label: 'At most', unit: 'requests a second', type: 'number' },
@@ -52,9 +54,10 @@ const keyColumns = (reload) => [
 export function Keys() {
   const { pager, ...state } = usePages((cursor, signal) => api.get('/keys', { cursor, count: 100 }, { signal }));
   const { reload } = state;
-  const make = html`<${Button} class="primary" onClick=${async () => (await create()) && reload()}>New key…<//>`;
+  const isFirst = state.data?.keys.length === 0 && !pager.back;
+  const make = html`<${Button} class="primary" onClick=${async () => (await create(isFirst)) && reload()}>New key…<//>`;
   const empty = html`<${Empty} command="jqmaster keys create ann --role admin --redis URL">
-    There are no keys: everybody who reaches this server may do everything. The first is made straight on Redis:<//>`;
+    There are no keys: everybody who reaches this server may do everything. The first is made here, or straight on Redis:<//>`;
   return html`<${Head} title="Keys" actions=${make} />
     <${Loaded} of=${state}>${({
       keys,

@@ -128,6 +128,7 @@ export function termOf(path, value) {
 const MOST_TERMS = 8;
 const DEEP = 3;
 const LONG = 60;
+const LACKED = ['$bin', '$time', '$msgpack']; // spell what JSON lacks: no such path is in the argument
 
 /** Terms for the short values of an argument, those near the top first. */
 export function termsOf(argument) {
@@ -137,7 +138,7 @@ export function termsOf(argument) {
     const next = [];
     for (const [path, value] of level) {
       if (value !== null && typeof value === 'object' && !Array.isArray(value)) {
-        for (const [key, inner] of Object.entries(value))
+        for (const [key, inner] of Object.entries(value).filter(([key]) => !LACKED.includes(key)))
           next.push([`${path}.${key.replace(/[.\\]/g, '\\$&')}`, inner]);
       } else if (value !== null && typeof value !== 'object' && String(value).length <= LONG && String(value)) {
         const term = termOf(path, value);

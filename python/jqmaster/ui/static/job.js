@@ -104,6 +104,7 @@ const DUE = { running: 'Lease ends', retrying: 'Next attempt', scheduled: 'Due' 
 
 /** A list of facts: [[name, value], …], empty ones left out. */
 function factsOf(job) {
+  const used = Math.min(job.retry_count - (job.status === 'error' ? 1 : 0), job.max_retry); // the last failure had none
   const retry = [
     ['from', job.retry_base, seconds],
     ['at most', job.retry_cap, seconds],
@@ -119,7 +120,7 @@ function factsOf(job) {
     ['Priority', String(job.priority)],
     [
       'Attempts',
-      `${count(job.attempt)} started; ${count(Math.min(job.retry_count, job.max_retry))} of ${count(job.max_retry)} ${job.max_retry === 1 ? 'retry' : 'retries'} used`,
+      `${count(job.attempt)} started; ${count(Math.max(used, 0))} of ${count(job.max_retry)} ${job.max_retry === 1 ? 'retry' : 'retries'} used`,
     ],
     ['Worker', job.worker_id && html`<${Worker} id=${job.worker_id} size=${120} />`],
     ['Enqueued', both(job.created_ms)],

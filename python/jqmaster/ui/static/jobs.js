@@ -145,7 +145,7 @@ function Acting({ chosen, filters, run, clear }) {
     ${
       states
         ? html`<button type="button" class="quiet small" onClick=${clear}>Choose none</button>`
-        : html`<span class="muted">or choose some below</span>`
+        : html`<span class="muted">or choose some below, in order of queue and state</span>`
     }
   </div>`;
 }

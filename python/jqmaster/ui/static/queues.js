@@ -342,7 +342,7 @@ function Settings({ queue }) {
   const waiting = html`<${Meter} value=${sumOf(queue, WAITING)} limit=${queue.max_waiting} />`;
   return html`<${Section} title="Settings"><${Facts} pairs=${[
     ['Workers', html`<${Link} to=${workersOf(queue)}>${count(queue.workers)} listed<//>`],
-    ['May wait', queue.max_waiting ? waiting : 'any number'],
+    ['Max waiting', queue.max_waiting ? waiting : 'any number'],
     ['Own settings', own.length ? own : 'none'],
     ['Fair by', queue.fair ? sharing(queue.fair) : '–'],
   ]} /><//>`;
@@ -352,7 +352,7 @@ function Actions({ queue, change }) {
   const button = (label, step, text, more = {}) =>
     html`<${Button} needs="operator" onClick=${() => change(step, text)} ...${more}>${label}<//>`;
   return html`${button(queue.paused ? 'Resume' : 'Pause', pause, '', { class: queue.paused ? 'primary' : '' })}
-    ${button('Limit…', limit, 'The limit is set.')}
+    ${button('Max waiting…', limit, 'The limit is set.')}
     ${button('Settings…', ownSettings, 'The settings are in force.')}
     ${button('Take jobs…', kick, '', { disabled: !queue.running, title: 'Take running jobs from their workers' })}
     ${button('Discard jobs…', purge, 'Servers discard them now.', { class: 'danger' })}

@@ -19,7 +19,7 @@ function Text({ value }) {
   }`;
 }
 
-/** What JSON lacks: {$bin: …} and {$msgpack: …} (see the API's description). */
+/** What JSON lacks: {$bin: …}, {$time: …} and {$msgpack: …} (see the API's description). */
 function special(value) {
   const [[name, content] = [], ...more] = Object.entries(value);
   if (more.length) return null;
@@ -27,6 +27,7 @@ function special(value) {
     const size = (content.length / 4) * 3 - content.match(/=*$/)[0].length;
     return `binary, ${size} bytes, base64: ${content.slice(0, 60)}${content.length > 60 ? '…' : ''}`;
   }
+  if (name === '$time' && typeof content === 'string') return content;
   if (name === '$msgpack') return `MessagePack, base64: ${String(content).slice(0, 60)}`;
   return null;
 }

@@ -251,7 +251,7 @@ function reasonNow(job, explanation) {
 /** reason: [kind, words] */
 function Gap({ time, from, to, reason: [kind, words], isNow }) {
   if (to - from < 1) return null;
-  const text = `${isNow ? 'waits' : 'waited'} ${duration(to - from)} ${words}`;
+  const text = `${isNow ? 'has waited' : 'waited'} ${duration(to - from)} ${words}`;
   return html`<li class="gap muted">${text}
     <${Bar} time=${time} from=${from} to=${to} kind=${kind} words=${text} /></li>`;
 }
