@@ -24,9 +24,9 @@ end
 -- statistics.statlog).
 local known = { "", 0, "", "" }
 
---- Notes what a call that issues numbers read already.
----@param raw string|false as of keys.SEQ
-function M.open(raw)
+--- Reads the number issued last.
+local function open()
+  local raw = redis.call("GET", keys.SEQ)
   if raw ~= known[1] then
     local id, rest = string.match(raw or "0", "^(%x+)(.*)$")
     known[1], known[2], known[3] = raw, tonumber(id:sub(1, M.DIGITS), 16), "%014x" .. id:sub(M.DIGITS + 1)
@@ -43,7 +43,7 @@ end
 function M.next()
   local state = meta.state
   if not state[meta.SERIAL] then
-    M.open(redis.call("GET", keys.SEQ))
+    open()
   end
   local number = state[meta.SERIAL] + 1
   local digits = string.format(known[3], number)
