@@ -266,7 +266,7 @@ local function run(name, keys, arguments)
     use(keys[1])
   end
   for name in next, S_ do
-    S_[name] = nil
+    S_[name] = {}
   end
 """
 
