@@ -167,7 +167,7 @@ function M.save(queue)
     queue[M.FREE])
   call("SET", keys.QUEUE .. queue[M.NAME], queue[RAW])
   if queue[M.IS_NEW] then
-    call("ZADD", keys.QUEUE_NAMES, 0, queue[M.NAME])
+    call("ZADD", keys.QUEUE_NAMES, "0", queue[M.NAME])
     queue[M.IS_NEW] = false
   end
   queue[M.CHANGED] = false

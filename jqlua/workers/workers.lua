@@ -139,7 +139,7 @@ end
 ---@param is_pushed? any
 ---@return table[] running {{id, started_ms}, ...}, at most MOST_RUNNING
 function M.running(id, is_pushed)
-  local ids = is_pushed and call("ZRANGE", keys.HELD .. id, 0, MOST_RUNNING - 1)
+  local ids = is_pushed and call("ZRANGE", keys.HELD .. id, "0", MOST_RUNNING - 1)
     or cmsgpack.unpack(call("GET", keys.NAMED .. id) or NOTHING)
   local running = {}
   for _, job_id in ipairs(ids) do
@@ -311,14 +311,14 @@ end
 
 local function list(id, record)
   call("HSET", keys.LISTED, id, cmsgpack.pack(record))
-  call("ZADD", keys.WORKER_IDS, 0, id)
+  call("ZADD", keys.WORKER_IDS, "0", id)
   call("ZADD", keys.LISTED_SEEN, record.t, id)
   local too_old = "(" .. meta.state[meta.NOW_MS] - KEPT_MS
-  for _, other_id in ipairs(call("ZRANGEBYSCORE", keys.LISTED_SEEN, "-inf", too_old, "LIMIT", 0, DROPPED)) do
+  for _, other_id in ipairs(call("ZRANGEBYSCORE", keys.LISTED_SEEN, "-inf", too_old, "LIMIT", "0", DROPPED)) do
     M.forget_listed(other_id)
   end
   if call("ZCARD", keys.LISTED_SEEN) > MOST then
-    M.forget_listed(call("ZRANGE", keys.LISTED_SEEN, 0, 0)[1])
+    M.forget_listed(call("ZRANGE", keys.LISTED_SEEN, "0", "0")[1])
   end
 end
 
