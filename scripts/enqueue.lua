@@ -10,7 +10,6 @@
 -- @over   enqueue
 -- @http   POST /jobs
 local check = require "jqlua.base.check"
-local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local creation = require "jqlua.life.creation"
 local fields = require "jqlua.base.fields"
@@ -19,7 +18,6 @@ local jobs = require "jqlua.job.jobs"
 local jobspec = require "jqlua.job.jobspec"
 local queues = require "jqlua.queue.queues"
 local request = require "jqlua.life.request"
-local serial = require "jqlua.base.serial"
 local transition = require "jqlua.life.transition"
 
 local MOST_JOBS = 1000
@@ -38,31 +36,23 @@ local count = (#ARGV - first + 1) / 2
 if count < 1 or count > MOST_JOBS then
   check.refuse("INVALID jobs: expected 1 to " .. MOST_JOBS .. " specs, each with its argument, got " .. count)
 end
--- A queue that comes again stands in the list again, unless it is the one before.
-local new_jobs, names, wanted, is_linked = { false }, { false }, { keys.SEQ, false }, false
-local queue_count, at, name = 0, first, nil
+meta.open()
+local new_jobs, is_checked, is_linked, at, name = { false }, false, false, first, nil
 for i = 1, count do
   local new = jobspec.parse(ARGV[at], i - 1, "jobs")
   if ARGV[at + 1] == "" then
     check.refuse("INVALID jobs[" .. i - 1 .. "].argument: expected one MessagePack value, got no bytes")
   end
   if name ~= new[jobs.QUEUE] then
-    name, queue_count = new[jobs.QUEUE], queue_count + 1
-    names[queue_count], wanted[queue_count + 1] = name, queues.record_key(name)
+    name = new[jobs.QUEUE]
+    is_checked = is_checked or queues.load(name)[queues.MAX_WAITING] > 0
   end
   is_linked = is_linked or new[jobspec.IS_LINKED]
   new_jobs[i], at = new, at + 2
 end
-
-local raws = meta.open(unpack(wanted))
 local remembered = token and request.recall("e", token)
 if remembered then
   return remembered
-end
-local is_checked = false
-for i = 1, queue_count do
-  local queue = queues.decode(names[i], raws[i + 2])
-  is_checked = is_checked or queue[queues.MAX_WAITING] > 0
 end
 if is_checked then
   creation.check_room(new_jobs)
@@ -73,7 +63,6 @@ end
 if is_linked then
   creation.check(new_jobs, "jobs")
 end
-serial.open(raws[2])
 local reply = creation.create_all(new_jobs, ARGV, first + 1, { nil, nil })
 transition.commit()
 if token then

@@ -46,18 +46,14 @@ while at <= last do
   end
   has_jobs = has_jobs or outcome.enqueue or outcome.resume
 end
-if wish.wanted then
-  picker.keys(wish, token, wanted)
-elseif wish.is_registered then
-  wanted[count + 1] = keys.WORKER .. wish.worker
-end
-local raws = meta.open(unpack(wanted))
+meta.open()
+local raws = count == 1 and { redis.call("GET", wanted[1]) } or count > 0 and redis.call("MGET", unpack(wanted))
 local answers = { nil, nil, nil, nil }
 local plan, is_known
 if wish.wanted then
-  plan = picker.prepare(wish, token, raws, count + 2, answers)
+  plan = picker.prepare(wish, token, answers)
 elseif wish.is_registered then -- read before the outcomes, which may change the record
-  is_known = workers.decode(wish.worker, raws[count + 2])
+  is_known = workers.load(wish.worker)
 end
 local found = outcomes.find_all(parsed, raws, has_jobs, answers)
 for n = 1, has_jobs and count or 0 do

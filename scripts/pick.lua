@@ -20,5 +20,5 @@ local picker = require "jqlua.pick.picker"
 local wishes = require "jqlua.pick.wishes"
 
 local wish, token = wishes.of_pick()
-local raws = meta.open(unpack(picker.keys(wish, token, { nil, nil, nil })))
-return picker.pick(picker.prepare(wish, token, raws, 2, { nil, nil, nil }))
+meta.open()
+return picker.pick(picker.prepare(wish, token, { nil, nil, nil }))

@@ -99,12 +99,9 @@ function M.save_flags(flags)
   redis.call("SETRANGE", keys.META, M.FLAGS_OFFSET, string.char(flags))
 end
 
---- Reads the clock and the header, and further keys in the same command. Must precede any write.
----@param ... string further keys of strings
----@return table raws values of all keys, from the second on those asked for
-function M.open(...)
-  local raws = redis.call("MGET", keys.META, ...)
-  local raw, state = raws[1], M.state
+--- Reads the clock and the header. Must precede any write.
+function M.open()
+  local raw, state = redis.call("GET", keys.META), M.state
   if raw ~= state[KNOWN] or KEYS[2] ~= keys.META or KEYS[3] then
     if not raw or #raw < M.SETTINGS_OFFSET or KEYS[2] ~= keys.META or KEYS[3] then
       check.refuse(not raw and M.name_problem() or refusal(raw, "unknown"))
@@ -121,7 +118,6 @@ function M.open(...)
   end
   state[M.NOW_MS], state[M.SECONDS], state[M.MICROS] = clock.now()
   state[M.RANDOM], state[M.SPENT], state[M.SERIAL], state[M.ISSUED] = false, 0, false, false
-  return raws
 end
 
 --- A secret that tokens are derived from, so that they cannot be guessed.

@@ -11,7 +11,7 @@ end
 --- The least score of a set.
 ---@return number? score nil of an empty one
 function M.first_score(key)
-  return tonumber(call("ZRANGE", key, 0, 0, "WITHSCORES")[2])
+  return tonumber(call("ZRANGE", key, "0", "0", "WITHSCORES")[2])
 end
 
 --- How many members of a set are at or before a position, whether a member is there or not.

@@ -20,13 +20,13 @@ function M.check_id(path, id, last)
   check.refuse((is_foreign or id > last) and check.missing(path, "job", id))
 end
 
--- What was last read or written: text, its number, the format of ids, and what stands behind the last id (module
--- statistics.statlog).
+-- What was last read or written: text, its number, the format of ids, and, if it was read, what stands behind the last
+-- id (module statistics.statlog).
 local known = { "", 0, "", "" }
 
---- Notes what a call that issues numbers read already.
----@param raw string|false as of keys.SEQ
-function M.open(raw)
+--- Reads the number issued last.
+local function open()
+  local raw = redis.call("GET", keys.SEQ)
   if raw ~= known[1] then
     local id, rest = string.match(raw or "0", "^(%x+)(.*)$")
     known[1], known[2], known[3] = raw, tonumber(id:sub(1, M.DIGITS), 16), "%014x" .. id:sub(M.DIGITS + 1)
@@ -43,7 +43,7 @@ end
 function M.next()
   local state = meta.state
   if not state[meta.SERIAL] then
-    M.open(redis.call("GET", keys.SEQ))
+    open()
   end
   local number = state[meta.SERIAL] + 1
   local digits = string.format(known[3], number)
@@ -52,11 +52,11 @@ function M.next()
 end
 
 --- Buffers the last number that this call issued.
----@param follow fun(rest: string): string what is to stand behind it, from what does now
+---@param follow fun(id: string, before?: string): string puts something behind it, as it may have done before
 function M.save(follow)
-  local state, rest = meta.state, follow(known[4])
-  local raw = state[meta.ISSUED] .. rest
-  known[1], known[2], known[4] = raw, state[meta.SERIAL], rest
+  local state = meta.state
+  local raw = follow(state[meta.ISSUED], known[4])
+  known[1], known[2], known[4] = raw, state[meta.SERIAL], nil
   state[meta.ISSUED] = false
   batch.write(keys.SEQ, raw)
 end

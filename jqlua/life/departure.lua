@@ -17,7 +17,7 @@ local call = redis.call
 ---@param limit? number at most so many, within the call's budget; nil: all
 ---@return number count
 local function each_held(id, limit, what)
-  local held = call("ZRANGE", keys.HELD .. id, 0, (limit or 0) - 1)
+  local held = call("ZRANGE", keys.HELD .. id, "0", (limit or 0) - 1)
   local count = 0
   for _, job_id in ipairs(held) do
     local job = jobs.read(job_id)

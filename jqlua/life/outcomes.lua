@@ -99,7 +99,7 @@ end
 --- Finds the jobs whose running attempts outcomes are of. Successes of jobs that are alike become one: the first has
 --- the results of all.
 ---@param parsed table[] outcomes
----@param raws (string|false)[] behind another value the jobs' records
+---@param raws (string|false)[] the jobs' records
 ---@param has_jobs boolean whether one of the outcomes brings jobs or waits for some: then a job may not end unnoticed
 ---@param answers table gets the answers of those that were joined to others
 ---@return (table|false)[] found
@@ -108,17 +108,17 @@ function M.find_all(parsed, raws, has_jobs, answers)
   local first, raw -- an outcome that others may be joined to, and the record of its job
   for n = 1, count do
     local outcome, id = parsed[n], parsed[n].id
-    if raw and raw == raws[n + 1] and outcome.token == first.token and is_bare(outcome) and not taken[id] then
+    if raw and raw == raws[n] and outcome.token == first.token and is_bare(outcome) and not taken[id] then
       local results = first.results
       results[#results + 1], results[#results + 2] = id, outcome.blob
       taken[id], answers[n] = true, "done"
     else
-      local job = find(outcome, raws[n + 1], n - 1)
+      local job = find(outcome, raws[n], n - 1)
       found[n], raw = job and not taken[id] and job, nil
       if n < count and found[n] then
         taken[id] = true
         if not has_jobs and is_bare(outcome) and not transition.is_tied(job) then
-          first, raw, outcome.results = outcome, raws[n + 1], { id, outcome.blob }
+          first, raw, outcome.results = outcome, raws[n], { id, outcome.blob }
         end
       end
     end

@@ -68,7 +68,7 @@ end
 ---@return number? priority nil if there are none
 ---@return string? id
 function M.least(queue)
-  local first = call("ZRANGE", queues.key(queue, states.QUEUED), 0, 0, "WITHSCORES")
+  local first = call("ZRANGE", queues.key(queue, states.QUEUED), "0", "0", "WITHSCORES")
   local priority, id = tonumber(first[2]), first[1]
   local laned = queues.has(queue, queues.LANED) and lane_index.least_priority(queue)
   if laned and (not priority or laned <= priority) then

@@ -36,16 +36,13 @@ end
 
 ---@param operation string
 ---@return string key of what is remembered
-function M.key(operation, token)
+local function key_of(operation, token)
   return keys.REQUEST .. operation .. ":" .. token
 end
 
----@param raw? string|false what is remembered, if it was read already
 ---@return any remembered nil if there is none
-function M.recall(operation, token, raw)
-  if raw == nil then
-    raw = redis.call("GET", M.key(operation, token))
-  end
+function M.recall(operation, token)
+  local raw = redis.call("GET", key_of(operation, token))
   if raw then
     local expires_ms, remembered = cmsgpack.unpack(raw)
     -- Redis expires the key by its own clock; only meta's counts.
@@ -56,7 +53,7 @@ end
 ---@param remembered any
 function M.remember(operation, token, remembered)
   local ttl_ms = settings.at(settings.REQUEST_TTL) * 1000
-  redis.call("SET", M.key(operation, token),
+  redis.call("SET", key_of(operation, token),
     cmsgpack.pack(meta.state[meta.NOW_MS] + ttl_ms, remembered), "PX", string.format("%.0f", ttl_ms))
 end
 

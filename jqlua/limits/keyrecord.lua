@@ -202,7 +202,7 @@ function M.save(key)
   key.raw = encode(key)
   batch.write(keys.KEY .. key.name, key.raw)
   if key.is_new then
-    call("ZADD", keys.KEYS_OF .. key.number, 0, M.value_of(key))
+    call("ZADD", keys.KEYS_OF .. key.number, "0", M.value_of(key))
     key.is_new = false
   end
 end

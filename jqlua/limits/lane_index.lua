@@ -118,7 +118,7 @@ end
 ---@return boolean? is_more if the search was cut short
 function M.first(index, name)
   repeat
-    local entries = call("ZRANGE", index, 0, 1, "WITHSCORES")
+    local entries = call("ZRANGE", index, "0", "1", "WITHSCORES")
     local member, priority = entries[1], tonumber(entries[2])
     if not member then
       return nil
@@ -126,7 +126,7 @@ function M.first(index, name)
       return place_of(entries, "")
     end
     local group = member:sub(24)
-    entries = call("ZRANGE", M.node(index, group), 0, 1, "WITHSCORES")
+    entries = call("ZRANGE", M.node(index, group), "0", "1", "WITHSCORES")
     local place, true_member = entries[1] and place_of(entries, group), nil
     if place then
       local start = start_of(turns_key(name, place.priority), group)
@@ -174,7 +174,7 @@ end
 ---@param most number of entries to read
 ---@return number left of them
 function M.count(index, most, counted)
-  for _, member in ipairs(most > 0 and call("ZRANGE", index, 0, most - 1) or {}) do
+  for _, member in ipairs(most > 0 and call("ZRANGE", index, "0", most - 1) or {}) do
     most = most - 1
     local digest = member:sub(24)
     if not counted[digest] then -- a group may still have entries of former first jobs

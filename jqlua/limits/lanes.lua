@@ -24,7 +24,7 @@ M.heads = {} -- by lane its best job, {priority, id}, both nil for none
 function M.head(lane)
   local known = M.heads[lane]
   if not known then
-    local first = call("ZRANGE", lane_index.jobs_key(lane), 0, 0, "WITHSCORES")
+    local first = call("ZRANGE", lane_index.jobs_key(lane), "0", "0", "WITHSCORES")
     known = { tonumber(first[2]), first[1] }
     M.heads[lane] = known
   end

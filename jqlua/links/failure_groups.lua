@@ -20,14 +20,14 @@ end
 function M.enter(job, group, ended_ms)
   queues.set(queues.load(job[jobs.QUEUE]), queues.INDEXED)
   call("ZADD", keys.FAILED .. group, ended_ms, job[jobs.ID])
-  call("ZADD", keys.FAILED_GROUPS, 0, group)
+  call("ZADD", keys.FAILED_GROUPS, "0", group)
 end
 
 --- What a group has: how many jobs, since when, and what the newest is and says.
 ---@return table? shown nil if it has no jobs
 function M.look(group)
   local key = keys.FAILED .. group
-  local first, last = call("ZRANGE", key, 0, 0, "WITHSCORES"), call("ZRANGE", key, -1, -1, "WITHSCORES")
+  local first, last = call("ZRANGE", key, "0", "0", "WITHSCORES"), call("ZRANGE", key, "-1", "-1", "WITHSCORES")
   local job = last[1] and jobs.read(last[1])
   if job then
     local raw = call("GET", keys.EXTRA .. last[1])

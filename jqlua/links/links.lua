@@ -25,12 +25,12 @@ function M.join(id, others)
   for first = 1, #others, CHUNK do
     local members = {}
     for i = first, math.min(first + CHUNK - 1, #others) do
-      members[#members + 1], members[#members + 2] = 0, others[i]
+      members[#members + 1], members[#members + 2] = "0", others[i]
     end
     call("ZADD", keys.WAITS_FOR .. id, unpack(members))
   end
   for _, other_id in ipairs(others) do
-    call("ZADD", keys.DEPENDENTS .. other_id, 0, id)
+    call("ZADD", keys.DEPENDENTS .. other_id, "0", id)
     local other = jobs.read(other_id)
     if other then -- nil: its record was removed
       jobs.await(other)
@@ -48,7 +48,7 @@ end
 
 --- Removes all links of a job that leaves state blocked.
 function M.leave(id)
-  for _, other_id in ipairs(call("ZRANGE", keys.WAITS_FOR .. id, 0, -1)) do
+  for _, other_id in ipairs(call("ZRANGE", keys.WAITS_FOR .. id, "0", "-1")) do
     call("ZREM", keys.DEPENDENTS .. other_id, id)
   end
   call("DEL", keys.WAITS_FOR .. id)
@@ -73,7 +73,7 @@ function M.refusal(ids)
   end
   for i, id in ipairs(ids) do
     local waiting = {}
-    for _, dependent in ipairs(call("ZRANGE", keys.DEPENDENTS .. id, 0, MOST_NAMED + #ids)) do
+    for _, dependent in ipairs(call("ZRANGE", keys.DEPENDENTS .. id, "0", MOST_NAMED + #ids)) do
       if not is_named[dependent] then
         waiting[#waiting + 1] = dependent
       end

@@ -44,7 +44,7 @@ function M.enter(id, depends)
   for _, other_id in ipairs(depends) do
     local other = jobs.read(other_id)
     if other and may_be_read(other) then
-      call("ZADD", keys.READERS .. other_id, 0, id)
+      call("ZADD", keys.READERS .. other_id, "0", id)
       jobs.await(other)
     end
   end

@@ -66,7 +66,7 @@ function M.flush()
     local added, removed = {}, {}
     for id, has in pairs(changes) do
       if has then
-        added[#added + 1] = 0
+        added[#added + 1] = "0"
         added[#added + 1] = id
       else
         removed[#removed + 1] = id
@@ -75,7 +75,7 @@ function M.flush()
     write("ZADD", keys.TAGGED .. tag, added)
     write("ZREM", keys.TAGGED .. tag, removed)
     if added[1] then
-      call("ZADD", keys.TAG_NAMES, 0, tag)
+      call("ZADD", keys.TAG_NAMES, "0", tag)
     elseif call("EXISTS", keys.TAGGED .. tag) == 0 then
       call("ZREM", keys.TAG_NAMES, tag)
     end

@@ -24,7 +24,7 @@ local function has_place(pattern)
   if call("HEXISTS", keys.PATTERNS, pattern) == 1 or call("HLEN", keys.PATTERNS) < MOST then
     return true
   end
-  return tonumber(call("ZRANGE", keys.PATTERN_USE, 0, 0, "WITHSCORES")[2]) < meta.state[meta.NOW_MS] - UNUSED_MS
+  return tonumber(call("ZRANGE", keys.PATTERN_USE, "0", "0", "WITHSCORES")[2]) < meta.state[meta.NOW_MS] - UNUSED_MS
 end
 
 --- Records now and then that a pattern is used, and drops the one that it replaces.

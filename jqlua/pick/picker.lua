@@ -3,8 +3,8 @@
 -- A plan is what such a call has to do: {wish: as of wishes.of_pick, or of it {worker, count, rounds, wait}; worker:
 -- who gets the next job; reply: next_ms, and for each job what is in front, if anything, its document and argument are
 -- appended; count and bytes of these jobs; request token or nil, started: what it remembers}, and, where needed,
--- {queue: the only one that is read, is_quiet: no jobs are wanted, has_slots: its worker is pushed to, remembered: of
--- its request, front(worker): what stands in front of each job}.
+-- {queue: the only one that is read, is_quiet: no jobs are wanted, has_slots: its worker is pushed to, front(worker):
+-- what stands in front of each job}.
 local attempts = require "jqlua.life.attempts"
 local batch = require "jqlua.base.batch"
 local budget = require "jqlua.job.budget"
@@ -45,39 +45,18 @@ function M.plan(wish, token, reply)
   }
 end
 
---- Appends the keys of what a pick reads.
+--- Checks what a pick needs, and makes its plan.
 ---@param token string|false request
----@param wanted string[]
----@return string[] wanted
-function M.keys(wish, token, wanted)
-  if wish.queue then
-    wanted[#wanted + 1] = queues.record_key(wish.queue)
-  end
-  if token then
-    wanted[#wanted + 1] = request.key("p", token)
-  end
-  if wish.is_registered then
-    wanted[#wanted + 1] = keys.WORKER .. wish.worker
-  end
-  return wanted
-end
-
---- Checks what a pick has read, and makes its plan.
----@param raws (string|false)[]
----@param at number where in raws the values of its keys begin
 ---@return table plan
-function M.prepare(wish, token, raws, at, reply)
+function M.prepare(wish, token, reply)
   local plan = M.plan(wish, token, reply)
   if wish.queue then
-    plan.queue, at = queues.decode(wish.queue, raws[at]), at + 1
+    plan.queue = queues.load(wish.queue)
   else
     patterns.check(wish.wanted, wish.path .. "queues")
   end
-  if token then
-    plan.remembered, at = raws[at], at + 1
-  end
   if wish.is_registered then
-    local record = workers.decode(wish.worker, raws[at])
+    local record = workers.load(wish.worker)
     check.refuse(not record and check.missing("worker", "registered worker", wish.worker))
     plan.is_quiet, plan.has_slots = record.k ~= nil, record.u ~= nil
   end
@@ -89,7 +68,7 @@ end
 ---@param kind string of request
 ---@return boolean # whether it was made before
 local function recall(plan, kind)
-  local started = request.recall(kind, plan.request, plan.remembered)
+  local started = request.recall(kind, plan.request)
   if not started then
     return false
   end

@@ -67,7 +67,7 @@ end
 
 --- The first of a queue's plain jobs.
 local function first_plain(queue)
-  local first = call("ZRANGE", queues.key(queue, states.QUEUED), 0, 0, "WITHSCORES")
+  local first = call("ZRANGE", queues.key(queue, states.QUEUED), "0", "0", "WITHSCORES")
   return first[1] and place_of(queue, tonumber(first[2]), first[1])
 end
 
@@ -224,7 +224,7 @@ function M.find(queue, accepts)
   local is_settled = queues.is_plain(queue) or placement.is_settled(queue)
   local best
   for _, state in ipairs({ states.QUEUED, states.IN_LANE }) do
-    local waiting = call("ZRANGE", queues.key(queue, state), 0, LOOK - 1, "WITHSCORES")
+    local waiting = call("ZRANGE", queues.key(queue, state), "0", LOOK - 1, "WITHSCORES")
     for i = 1, #waiting, 2 do
       local job, priority, place = jobs.read(waiting[i]), tonumber(waiting[i + 1]), nil
       if best and not rank.is_before(priority, waiting[i], best.priority, best.id) then
@@ -248,7 +248,7 @@ end
 ---@param most number
 ---@return string[] first ids and scores
 local function first_of(place, key, most)
-  local waiting = call("ZRANGE", key, 0, most - 1, "WITHSCORES")
+  local waiting = call("ZRANGE", key, "0", most - 1, "WITHSCORES")
   local priority, id = place.bound_priority, place.bound_id
   for i = 3, #waiting, 2 do
     if not rank.is_before(tonumber(waiting[i + 1]), waiting[i], priority, id) then
@@ -345,7 +345,7 @@ function M.take(place, most)
   elseif place.id and place.bound_priority < meta.NONE then
     popped = call("ZPOPMIN", key, #first_of(place, key, most) / 2)
   else
-    popped = call("ZPOPMIN", key, most)
+    popped = call("ZPOPMIN", key, most == 1 and "1" or most) -- a number costs more
   end
   return popped, popped[1] and read(popped)
 end

@@ -35,7 +35,7 @@ end
 ---@return number? load
 local function least_loaded(pool, without, count)
   budget.pay(count > 0 and budget.LOOK or 0)
-  local members = call("ZRANGE", keys.POOL .. pool.key, 0, count, "WITHSCORES")
+  local members = call("ZRANGE", keys.POOL .. pool.key, "0", count, "WITHSCORES")
   for i = 1, #members, 2 do
     if not without[members[i]] then
       return members[i], tonumber(members[i + 1])

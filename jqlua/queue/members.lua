@@ -39,7 +39,7 @@ end
 ---@return number? score the least
 function M.first_score(queue, state)
   local low, high = range(state)
-  local first = call("ZRANGEBYSCORE", queues.key(queue, state), low, high, "WITHSCORES", "LIMIT", 0, 1)
+  local first = call("ZRANGEBYSCORE", queues.key(queue, state), low, high, "WITHSCORES", "LIMIT", "0", "1")
   return first[2] and tonumber(first[2]) - states.band(state)
 end
 
@@ -49,16 +49,16 @@ end
 function M.ids(queue, state, most, is_reversed)
   local low, high = range(state)
   if is_reversed then
-    return call("ZRANGE", queues.key(queue, state), high, low, "BYSCORE", "REV", "LIMIT", 0, most)
+    return call("ZRANGE", queues.key(queue, state), high, low, "BYSCORE", "REV", "LIMIT", "0", most)
   end
-  return call("ZRANGEBYSCORE", queues.key(queue, state), low, high, "LIMIT", 0, most)
+  return call("ZRANGEBYSCORE", queues.key(queue, state), low, high, "LIMIT", "0", most)
 end
 
 ---@param until_ms number
 ---@return string[] ids whose score is at most that
 function M.due(queue, state, until_ms, most)
   local low, base = range(state), states.band(state)
-  return call("ZRANGEBYSCORE", queues.key(queue, state), low, base + until_ms, "LIMIT", 0, most)
+  return call("ZRANGEBYSCORE", queues.key(queue, state), low, base + until_ms, "LIMIT", "0", most)
 end
 
 --- The next members behind a position, as of rank.next.

@@ -65,7 +65,7 @@ function M.since(queue)
   local oldest, oldest_job = math.huge, nil
   for _, state in ipairs(READY) do
     local key, left = queues.key(queue, state), MOST
-    local priority = call("ZRANGE", key, 0, 0, "REV", "WITHSCORES")[2]
+    local priority = call("ZRANGE", key, "0", "0", "REV", "WITHSCORES")[2]
     while priority and left > 0 do
       local looked, job
       oldest, looked, job = of_priority(key, priority, oldest, left)

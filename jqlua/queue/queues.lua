@@ -52,15 +52,15 @@ M.LEAST_ID = "00000000000000"
 -- Records this call has read, by name.
 local open = {}
 
---- The key of a queue's record.
-function M.record_key(name)
-  return keys.QUEUE .. name
-end
-
----@param raw string|false the stored record
+---@param name string
 ---@return table queue a new one if unknown; it is created when it changes
-function M.decode(name, raw)
-  local queue = keys.KNOWN_QUEUES[name]
+function M.load(name)
+  local queue = open[name]
+  if queue then
+    return queue
+  end
+  local raw = call("GET", keys.QUEUE .. name)
+  queue = keys.KNOWN_QUEUES[name]
   if not raw then
     queue = {
       0, 0, meta.NONE, meta.NONE, meta.NONE, meta.NONE, NO_ID, name, false, true, {},
@@ -77,12 +77,6 @@ function M.decode(name, raw)
   queue[M.REOPENED] = false
   open[name] = queue
   return queue
-end
-
----@param name string
----@return table queue
-function M.load(name)
-  return open[name] or M.decode(name, call("GET", M.record_key(name)))
 end
 
 --- The key of the set of a queue's jobs in a state.
@@ -173,7 +167,7 @@ function M.save(queue)
     queue[M.FREE])
   call("SET", keys.QUEUE .. queue[M.NAME], queue[RAW])
   if queue[M.IS_NEW] then
-    call("ZADD", keys.QUEUE_NAMES, 0, queue[M.NAME])
+    call("ZADD", keys.QUEUE_NAMES, "0", queue[M.NAME])
     queue[M.IS_NEW] = false
   end
   queue[M.CHANGED] = false

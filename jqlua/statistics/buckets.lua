@@ -251,7 +251,7 @@ local function save(key, minutes, left)
   if not looked then
     call("EXPIRE", keys.STATS .. key, EXPIRE_S)
     if M.is_pair(key) then
-      call("ZADD", keys.STATS_PAIRS, 0, key)
+      call("ZADD", keys.STATS_PAIRS, "0", key)
     end
   elseif is_due then
     left[1] = left[1] - trim(key, latest)
@@ -273,7 +273,7 @@ end
 function M.forget(queue)
   local first, last = "[" .. queue .. "\0", "(" .. queue .. "\1"
   repeat
-    local pairs_of_queue = call("ZRANGEBYLEX", keys.STATS_PAIRS, first, last, "LIMIT", 0, CHUNK)
+    local pairs_of_queue = call("ZRANGEBYLEX", keys.STATS_PAIRS, first, last, "LIMIT", "0", CHUNK)
     local unwanted = { keys.STATS .. queue .. "\0\0" }
     for i, pair in ipairs(pairs_of_queue) do
       unwanted[i + 1] = keys.STATS .. pair

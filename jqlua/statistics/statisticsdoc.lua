@@ -150,7 +150,7 @@ local function pairs_behind(spec, most)
   if cursor ~= "" and (not spec.queue or cursor >= spec.queue .. "\0") then
     low = "(" .. cursor
   end
-  local listed = call("ZRANGEBYLEX", keys.STATS_PAIRS, low, high, "LIMIT", 0, most)
+  local listed = call("ZRANGEBYLEX", keys.STATS_PAIRS, low, high, "LIMIT", "0", most)
   local last = #listed == most and listed[most]
   local known = {}
   for _, key in ipairs(listed) do

@@ -41,8 +41,9 @@ M.gathered = KEPT
 M.latest = { "", "", 0, 0, 0, 0 }
 M.COUNT = 6
 
--- New jobs of this call that are in no item yet: of which queue and name, how many.
-local new = { "", "", 0 }
+-- New jobs of this call that are in no item yet: their subject, how many. The same of the item behind the last id.
+local new = { "", 0 }
+local behind = { "", 0 }
 
 -- The last subject that was made, behind what it is of.
 local made = { "", "", 0, "" }
@@ -58,8 +59,8 @@ local function subject_of(queue, name)
   return made[4]
 end
 
-local function enqueued(subject, count)
-  return subject .. ENQUEUED .. struct.pack(">I5", NUMBER + count)
+local function enqueued(front, subject, count)
+  return front .. subject .. ENQUEUED .. struct.pack(">I5", NUMBER + count)
 end
 
 local function add(item)
@@ -77,32 +78,33 @@ end
 --- Records new jobs.
 ---@param job table one of them; all have its queue and name
 function M.entered(job, count)
-  local queue, name = job[jobs.QUEUE], job[jobs.NAME]
-  if new[1] ~= queue or new[2] ~= name then
-    if new[3] > 0 then
-      add(enqueued(subject_of(new[1], new[2]), new[3]))
+  local subject = subject_of(job[jobs.QUEUE], job[jobs.NAME])
+  if subject ~= new[1] then
+    if new[2] > 0 then
+      add(enqueued("", new[1], new[2]))
     end
-    new[1], new[2], new[3] = queue, name, 0
+    new[1], new[2] = subject, 0
   end
-  new[3] = new[3] + count
+  new[2] = new[2] + count
 end
 
---- The item of the last new jobs.
----@param before string that of the calls before, or ""
----@return string
-function M.follow(before)
-  local count = new[3]
-  if count == 0 then
-    return before
+--- What is to be written as the last id.
+---@param id string
+---@param before? string what stood behind the last one, unless this function has put it there
+---@return string id and what stands behind it
+function M.follow(id, before)
+  if before then
+    behind[1] = before:sub(1, -#ENQUEUED - 6)
+    behind[2] = before ~= "" and struct.unpack(">I4", before, #before - 3) or 0
   end
-  local subject = subject_of(new[1], new[2])
-  new[3] = 0
-  if before:sub(1, #subject) == subject then
-    count = count + struct.unpack(">I4", before, #subject + #ENQUEUED + 2)
-  elseif before ~= "" then
-    add(before)
+  if new[2] > 0 then
+    local count = new[1] == behind[1] and behind[2] or 0
+    if count < behind[2] then
+      add(enqueued("", behind[1], behind[2]))
+    end
+    behind[1], behind[2], new[2] = new[1], count + new[2], 0
   end
-  return enqueued(subject, count)
+  return behind[2] > 0 and enqueued(id, behind[1], behind[2]) or id
 end
 
 -- What a change counts as, by the state that it led to, or else by how the attempt ended.

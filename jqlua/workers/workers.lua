@@ -40,24 +40,18 @@ local NOTHING = "\144" -- an empty list
 -- So long what is listed is kept, and what workers said of their jobs.
 local KEPT_MS = 3600000
 
---- Like load, from a record that was read with others.
----@param raw string|false
-function M.decode(id, raw)
-  local record = raw and (known[raw] or memory.keep(known, raw, cmsgpack.unpack(raw)))
-  open[id] = record
-  return record or nil
-end
-
 ---@return table? record not to be changed (see edit): {n name, q queues, u url, m max_jobs, r refused names, p pool,
 --- w why it rests, f how often in a row it failed, k what was asked of it (quiet, stop), l how many of its attempts
 --- timed out, s secrets with a blank between, a id of the key that it was registered with, h host, i pid, v version, j
 --- names of the jobs that it knows, x ids of jobs that it is about to lose, t its last sign of life, as in keys.ALIVE}
 function M.load(id)
   local record = open[id]
-  if record ~= nil then
-    return record or nil
+  if record == nil then
+    local raw = call("GET", keys.WORKER .. id)
+    record = raw and (known[raw] or memory.keep(known, raw, cmsgpack.unpack(raw)))
+    open[id] = record
   end
-  return M.decode(id, call("GET", keys.WORKER .. id))
+  return record or nil
 end
 
 --- A copy of a worker's record, to be changed and saved.
@@ -145,7 +139,7 @@ end
 ---@param is_pushed? any
 ---@return table[] running {{id, started_ms}, ...}, at most MOST_RUNNING
 function M.running(id, is_pushed)
-  local ids = is_pushed and call("ZRANGE", keys.HELD .. id, 0, MOST_RUNNING - 1)
+  local ids = is_pushed and call("ZRANGE", keys.HELD .. id, "0", MOST_RUNNING - 1)
     or cmsgpack.unpack(call("GET", keys.NAMED .. id) or NOTHING)
   local running = {}
   for _, job_id in ipairs(ids) do
@@ -317,14 +311,14 @@ end
 
 local function list(id, record)
   call("HSET", keys.LISTED, id, cmsgpack.pack(record))
-  call("ZADD", keys.WORKER_IDS, 0, id)
+  call("ZADD", keys.WORKER_IDS, "0", id)
   call("ZADD", keys.LISTED_SEEN, record.t, id)
   local too_old = "(" .. meta.state[meta.NOW_MS] - KEPT_MS
-  for _, other_id in ipairs(call("ZRANGEBYSCORE", keys.LISTED_SEEN, "-inf", too_old, "LIMIT", 0, DROPPED)) do
+  for _, other_id in ipairs(call("ZRANGEBYSCORE", keys.LISTED_SEEN, "-inf", too_old, "LIMIT", "0", DROPPED)) do
     M.forget_listed(other_id)
   end
   if call("ZCARD", keys.LISTED_SEEN) > MOST then
-    M.forget_listed(call("ZRANGE", keys.LISTED_SEEN, 0, 0)[1])
+    M.forget_listed(call("ZRANGE", keys.LISTED_SEEN, "0", "0")[1])
   end
 end
 

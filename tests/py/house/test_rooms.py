@@ -26,7 +26,7 @@ FLOORS: dict[str, dict[str, int]] = {
         "cluster": 745,
         "engine": 2060,
         "connection": 1160,
-        "bundle": 530,
+        "bundle": 540,
         "manifest": 615,
         "errors": 160,
     },
