@@ -268,7 +268,7 @@ function M.check_constraint(id)
     values[i] = NOWHERE
   end
   local key = keyrecord.load(definition.n, constraints.join(values))
-  local held = key.queues[1] and constraintdoc.held_by(key, MOST_LANES).jobs or 0
+  local held = key.queues ~= "" and constraintdoc.held_by(key, MOST_LANES).jobs or 0
   budget.pay(budget.STEP)
   if held > 0 then
     local path = type(definition.bg) == "table" and table.concat(definition.bg, ", ") or definition.bg

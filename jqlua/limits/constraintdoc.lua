@@ -59,7 +59,7 @@ end
 function M.held_by(key, most)
   most = most or MOST_LANES
   local held, left = { lanes = 0, jobs = 0, first = false, is_more = false }, most
-  for _, name in ipairs(key.queues) do
+  for name in keyrecord.each_queue(key) do
     local counted = { lanes = 0, jobs = 0, first = held.first }
     left = left > 0 and lane_index.count(parking.index(key.name, name), left, counted) or 0
     held.lanes, held.jobs, held.first = held.lanes + counted.lanes, held.jobs + counted.jobs, counted.first
