@@ -23,8 +23,8 @@ local call = redis.call
 local MOST_WAITED_FOR = 100
 
 --- The constraints of a waiting job.
----@return table[] each {blob: its document, is_open, opens_ms: until when it is closed by time, or nil, is_full: whether
---- another job must end, too}
+---@return table[] each {blob: its document, is_open, opens_ms: until when it is closed by time, or nil, is_full:
+--- whether another job must end, too}
 local function constraints_of(job, queue)
   local found = {}
   for _, entry in ipairs(placement.units(job, queue)[job_units.ENTRIES]) do

@@ -22,7 +22,7 @@ function M.read(key, spec, ranges)
   local names = {}
   for _, range in ipairs(ranges or ALL) do
     local low = range[1]
-    if cursor ~= "" and (low == "-" or ordering.compare("s" .. cursor, "s" .. low:sub(2)) >= 0) then
+    if cursor ~= "" and (low == "-" or not ordering.is_before(cursor, low:sub(2))) then
       low = "(" .. cursor
     end
     local members = redis.call("ZRANGEBYLEX", key, low, range[2], "LIMIT", 0, count - #names)

@@ -105,11 +105,8 @@ local function at_clock(cron, from)
   local minute, end_year = math.ceil((from - days * DAY) / 60), year + MOST_YEARS
   while year < end_year do
     if cron.months[month] then
-      local first, size = zones.days_of(year, month, 1), zones.days_in(year, month)
-      if day < cron.first_day then
-        day, minute = cron.first_day, 0
-      end
-      for at = day, size do
+      local first = zones.days_of(year, month, 1)
+      for at = day, zones.days_in(year, month) do
         local found = has_day(cron, first, at) and minute_from(cron, minute)
         if found then
           return (first + at - 1) * DAY + found * 60
@@ -191,10 +188,6 @@ function M.parse(text)
     is_either = texts[3]:sub(1, 1) ~= "*" and texts[5]:sub(1, 1) ~= "*",
     is_any = texts[1]:sub(1, 1) == "*" or texts[2]:sub(1, 1) == "*", -- runs at no fixed time of day
   }
-  cron.first_day = cron.is_either and 1 or math.huge
-  for day in pairs(cron.days) do
-    cron.first_day = math.min(cron.first_day, day)
-  end
   if not at_clock(cron, 0) then
     return nil, "there is no such day"
   end
