@@ -131,17 +131,6 @@ def _(jq: Hostile) -> None:
         jq.measured("finish", {"worker": "worker"}, {"id": id, "token": token, "type": "success"}, NIL)
 
 
-@row("pick of 1 of a fair queue, 5,000 keys of which have room again")
-def _(jq: Hostile) -> None:
-    jq.call("queue", {"name": NAME, "fair": {"by": "argument"}})
-    jq.limit(concurrency=1)
-    for _ in range(3):
-        jq.with_keys()
-    for id, token in jq.start(3 * MANY):
-        jq.call("finish", {"worker": "worker"}, {"id": id, "token": token, "type": "success"}, NIL)
-    jq.picks(count=1)
-
-
 @row("enqueue: 100 names that are new, 1,000 limits")
 def _(jq: Hostile) -> None:
     for number in range(ALL):

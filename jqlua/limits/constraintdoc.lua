@@ -61,8 +61,11 @@ function M.held_by(key, most)
   local held, left = { lanes = 0, jobs = 0, first = false, is_more = false }, most
   for name in keyrecord.each_queue(key) do
     local counted = { lanes = 0, jobs = 0, first = held.first }
-    left = left > 0 and lane_index.count(parking.index(key.name, name), left, counted) or 0
+    left = lane_index.count(parking.index(key.name, name), left, counted)
     held.lanes, held.jobs, held.first = held.lanes + counted.lanes, held.jobs + counted.jobs, counted.first
+    if left <= 0 then
+      break
+    end
   end
   budget.pay((most - left) * budget.LOOK)
   held.is_more = left <= 0

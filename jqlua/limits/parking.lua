@@ -37,7 +37,7 @@ local function find(key, name)
 end
 
 --- Returns the best lane that a key holds in a queue to the queue's index.
----@return boolean # whether it may hold more there
+---@return boolean # whether the index of those that it holds there is still there
 local function send(key, name)
   local index = M.index(key.name, name)
   local first, is_more
@@ -58,7 +58,7 @@ local function send(key, name)
   if first.group ~= "" then
     call("SADD", keys.SENT .. name, key.name)
   end
-  return true
+  return call("EXISTS", index) == 1
 end
 
 --- Schedules a check of a key for when it opens, if that is a matter of time.
@@ -144,11 +144,12 @@ end
 ---@param lane table as returned by lane_index.first
 function M.park(queue, key, lane)
   local name = queue[queues.NAME]
-  lane_index.put(M.index(key.name, name), name, lane.priority, lane.id, lane.lane, lane.group)
-  if not find(key, name) then
+  local index = M.index(key.name, name)
+  if call("EXISTS", index) == 0 then -- otherwise the queue stands in the list, which may be long
     key.queues = key.queues .. keyrecord.packed(name)
     key.is_changed = true
   end
+  lane_index.put(index, name, lane.priority, lane.id, lane.lane, lane.group)
   note_opening(key)
 end
 
