@@ -193,18 +193,6 @@ function M.packed(name)
   return struct.pack(M.QUEUE, #name, name)
 end
 
---- The queues in which a key holds lanes, one after the other.
----@return fun(): string? name
-function M.each_queue(key)
-  local at, name = 1, nil
-  return function()
-    if at <= #key.queues then
-      name, at = struct.unpack(M.QUEUE, key.queues, at)
-      return name
-    end
-  end
-end
-
 --- Buffers a key for the next flush.
 function M.save(key)
   key.raw = struct.pack(FORMAT, key.in_use, key.hold_ms, key.opens_ms, key.last_ms, key.timer_ms) .. key.queues

@@ -30,12 +30,6 @@ function M.index(key_name, name)
   return keys.PARKED .. #key_name .. ":" .. key_name .. name
 end
 
---- Where a queue stands among those in which a key holds lanes.
----@return number? at
-local function find(key, name)
-  return key.queues ~= "" and string.find(key.queues, keyrecord.packed(name), 1, true) or nil
-end
-
 --- Returns the best lane that a key holds in a queue to the queue's index.
 ---@return boolean # whether the index of those that it holds there is still there
 local function send(key, name)
@@ -69,14 +63,15 @@ local function note_opening(key)
 end
 
 --- Sends the best lane that a key holds in a queue, if the key is open.
----@return boolean # whether it holds any there
+---@return boolean # whether it is open, and held any there
 local function send_to(key, name)
-  local at = room.is_open(key) and find(key, name)
+  local packed = keyrecord.packed(name)
+  local at = room.is_open(key) and string.find(key.queues, packed, 1, true)
   if at and not send(key, name) then
-    key.queues = key.queues:sub(1, at - 1) .. key.queues:sub(at + #keyrecord.packed(name))
+    key.queues = key.queues:sub(1, at - 1) .. key.queues:sub(at + #packed)
     key.is_changed = true
   end
-  return at
+  return at and true or false
 end
 
 --- After a key may have opened: sends its best lane of each queue, as far as the call's budget goes. Queues that hold
