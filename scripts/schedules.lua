@@ -28,5 +28,5 @@ local function document(id)
 end
 
 return page.listing(keys.SCHEDULE_IDS, spec, document, {
-  named = "ids", most = most, price = budget.DOCUMENT + next_count / 4 + runs * budget.LOOK,
+  named = "ids", most = most, price = budget.DOCUMENT + runs * budget.LOOK,
 })

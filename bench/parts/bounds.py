@@ -113,6 +113,33 @@ def _(jq: Hostile) -> None:
     jq.ticks(20)
 
 
+@row("tick: delayed jobs of 10 KB get ready, under a limit that reads them")
+def _(jq: Hostile) -> None:
+    jq.limit(by="argument.key")
+    jq.many(delay=10, argument=msgpack.packb({"list": list(range(3000)), "key": 1}))
+    jq.ticks(20)
+
+
+@row("finish: a limit gets room for which jobs of 5,000 queues wait")
+def _(jq: Hostile) -> None:
+    jq.call("constrain", {"id": "all", "concurrency": 1}, {"name": NAME})
+    jq.settle()
+    jq.in_queues()
+    for _ in range(CALLS):
+        ((id, token),) = jq.start(1)
+        jq.start(1)  # until each lane was looked at, and is held
+        jq.measured("finish", {"worker": "worker"}, {"id": id, "token": token, "type": "success"}, NIL)
+
+
+@row("enqueue: 100 names that are new, 1,000 limits")
+def _(jq: Hostile) -> None:
+    for number in range(ALL):
+        jq.call("constrain", {"id": f"c{number}", "concurrency": 1}, {"name": f"n{number}"})
+    for part in range(CALLS):
+        specs = ({"name": f"n{part}-{number}", "queue": NAME} for number in range(100))
+        jq.measured("enqueue", *(item for spec in specs for item in (spec, NIL)))
+
+
 @row("tick: running jobs come under a new limit")
 def _(jq: Hostile) -> None:
     jq.with_keys()
@@ -249,10 +276,10 @@ def _(jq: Hostile) -> None:
     jq.repeated("constraints")
 
 
-def yearly(jq: Hostile, times: int) -> None:
+def yearly(jq: Hostile, times: int, cron: str = "*/5 1-23/2 29 2 *") -> None:
     for number in range(ALL):
         job = {"name": NAME, "tags": TAGS}
-        jq.call("schedule", {"id": f"s{number}", "cron": "*/5 1-23/2 29 2 *", "job": job}, ERROR)
+        jq.call("schedule", {"id": f"s{number}", "cron": cron, "job": job}, ERROR)
     jq.repeated("schedules", next=times)
 
 
@@ -264,6 +291,11 @@ def _(jq: Hostile) -> None:
 @row("schedules: 20 with 100 moments")
 def _(jq: Hostile) -> None:
     yearly(jq, 100)
+
+
+@row("schedules: 20 with two moments that are 28 years apart")
+def _(jq: Hostile) -> None:
+    yearly(jq, 2, "0 0 29 2 */7")
 
 
 @row("stats: series of 100 pairs over 150 hours")

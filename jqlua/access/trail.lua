@@ -10,6 +10,7 @@ local call = redis.call
 
 M.DIGITS = 14 -- of the number in front of an entry
 local MOST_BYTES = 1000 -- of a change
+local MOST_DROPPED = 1000 -- entries
 -- Fields of specs that say nothing of the change, or must not be seen.
 local HIDDEN = {
   actor = true, cursor = true, count = true, ids = true, digest = true, declared = true, secrets = true,
@@ -27,12 +28,14 @@ local function change_of(spec, on)
   return next(change) and #cmsgpack.pack(change) <= MOST_BYTES and change or nil
 end
 
---- Drops the oldest beyond a number.
+--- Drops the oldest beyond a number, some at a time, or all.
 ---@param most number
 function M.trim(most)
   local over = call("ZCARD", keys.TRAIL) - most
-  if over > 0 then
-    call("ZPOPMIN", keys.TRAIL, string.format("%.0f", over))
+  if most == 0 then
+    call("UNLINK", keys.TRAIL)
+  elseif over > 0 then
+    call("ZPOPMIN", keys.TRAIL, math.min(over, MOST_DROPPED))
   end
 end
 

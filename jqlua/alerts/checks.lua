@@ -7,6 +7,7 @@ local check = require "jqlua.base.check"
 local common_values = require "jqlua.find.common_values"
 local constraintdoc = require "jqlua.limits.constraintdoc"
 local constraints = require "jqlua.limits.constraints"
+local due = require "jqlua.base.due"
 local failure_groups = require "jqlua.links.failure_groups"
 local jobs = require "jqlua.job.jobs"
 local keyrecord = require "jqlua.limits.keyrecord"
@@ -211,11 +212,14 @@ end
 local MOST_BLOCKED = 20 -- of a queue that are looked at
 local MOST_OTHERS = 5 -- of what a job waits for
 
-local function add_blocked(job)
-  local waiting = call("ZCARD", keys.DEPENDENTS .. job[jobs.ID])
-  alerts.add("blocked", waiting, { queue = job[jobs.QUEUE], job = job[jobs.ID], since_ms = job[jobs.ENDED_MS] },
-    "Job %s (%s) %s, and %s for it", job[jobs.ID], alerts.name(job[jobs.NAME]),
-    job[jobs.STATE] == states.ERROR and "failed" or "was cancelled", alerts.waiting(waiting))
+---@param job table? nil: its record is gone, so it will never be retried
+---@param name string a queue with jobs that wait for it
+local function add_blocked(id, job, name)
+  local waiting = call("ZCARD", keys.DEPENDENTS .. id)
+  local about = { queue = job and job[jobs.QUEUE] or name, job = id, since_ms = job and job[jobs.ENDED_MS] }
+  alerts.add("blocked", waiting, about, "Job %s%s, and %s for it", id,
+    job and " (" .. alerts.name(job[jobs.NAME]) .. (job[jobs.STATE] == states.ERROR and ") failed" or ") was cancelled")
+    or " failed or was cancelled, and is gone", alerts.waiting(waiting))
 end
 
 --- Names each once.
@@ -223,12 +227,15 @@ local function check_blocked(queue)
   local looked = {}
   for _, id in ipairs(members.ids(queue, states.BLOCKED, MOST_BLOCKED)) do
     for _, other_id in ipairs(call("ZRANGE", keys.WAITS_FOR .. id, 0, MOST_OTHERS - 1)) do
-      local other = not looked[other_id] and jobs.read(other_id)
+      local other = jobs.read(other_id)
       budget.pay(budget.LOOK)
-      looked[other_id] = true
-      if other and states.is_of(other[jobs.STATE], states.ERROR .. states.CANCELLED) then
-        add_blocked(other)
+      -- The record of one that is done may go before its dependents were swept, which is due at once.
+      local is_over = not other and meta.state[meta.NEXT_DUE] > due.AT_ONCE
+        or other and states.is_of(other[jobs.STATE], states.ERROR .. states.CANCELLED)
+      if is_over and not looked[other_id] then
+        add_blocked(other_id, other, queue[queues.NAME])
       end
+      looked[other_id] = true
     end
   end
 end
@@ -268,7 +275,7 @@ function M.check_constraint(id)
     values[i] = NOWHERE
   end
   local key = keyrecord.load(definition.n, constraints.join(values))
-  local held = key.queues[1] and constraintdoc.held_by(key, MOST_LANES).jobs or 0
+  local held = key.queues ~= "" and constraintdoc.held_by(key, MOST_LANES).jobs or 0
   budget.pay(budget.STEP)
   if held > 0 then
     local path = type(definition.bg) == "table" and table.concat(definition.bg, ", ") or definition.bg

@@ -45,9 +45,10 @@ end
 --- Adds the values of a job's argument.
 ---@param counts table
 function M.count(counts, id)
-  local argument = redis.call("GET", keys.ARGUMENT .. id) or ""
-  budget.pay(budget.LOOK + 2 * budget.of_bytes(argument))
+  local argument = redis.call("GETRANGE", keys.ARGUMENT .. id, 0, READ)
+  budget.pay(budget.LOOK)
   if #argument <= READ then
+    budget.pay(budget.of_argument(argument))
     local _, value = msgpack.read(argument)
     count_at(counts, value, "argument", 1)
   end

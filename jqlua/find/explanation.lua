@@ -1,4 +1,5 @@
 -- Explains why a job waits.
+local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local documents = require "jqlua.values.documents"
@@ -22,7 +23,7 @@ local call = redis.call
 local MOST_WAITED_FOR = 100
 
 --- The constraints of a waiting job.
----@return table[] each {id, blob: its document, is_open, opens_ms: until when it is closed by time, or nil, is_full:
+---@return table[] each {blob: its document, is_open, opens_ms: until when it is closed by time, or nil, is_full:
 --- whether another job must end, too}
 local function constraints_of(job, queue)
   local found = {}
@@ -34,7 +35,7 @@ local function constraints_of(job, queue)
       shown.id, shown.concurrency, shown.rate = definition.i, definition.c, constraintdoc.rate_of(definition)
       shown.open = not is_full and not shown.opens_ms
       found[#found + 1] = {
-        id = definition.i, is_open = shown.open, opens_ms = shown.opens_ms, is_full = is_full,
+        is_open = shown.open, opens_ms = shown.opens_ms, is_full = is_full,
         blob = documents.pack(shown, { by = constraintdoc.by_blob(definition, entry[job_units.VALUE]) }),
       }
     end
@@ -54,8 +55,12 @@ end
 ---@return string[] ids
 function M.holders(job, queue)
   local ids = {}
-  for _, one in ipairs(meta.state[meta.VERSION] > 0 and constraints_of(job, queue) or {}) do
-    ids[#ids + 1] = not one.is_open and one.id or nil
+  for _, entry in ipairs(meta.state[meta.VERSION] > 0 and placement.units(job, queue)[job_units.ENTRIES] or {}) do
+    local key = keyrecord.load_named(entry[job_units.NAME])
+    if key.limit and (room.is_full(key) or room.opens_at(key)) then
+      ids[#ids + 1] = key.limit.id
+    end
+    budget.pay(budget.LOOK)
   end
   return ids
 end

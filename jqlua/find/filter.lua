@@ -91,7 +91,7 @@ end
 --- Whether the conditions on the argument hold.
 local function holds_inside(where, job)
   local argument = redis.call("GET", keys.ARGUMENT .. job[jobs.ID]) or ""
-  budget.pay(budget.LOOK + budget.of_bytes(argument))
+  budget.pay(budget.of_argument(argument))
   if where.argument and not argument:find(where.argument, 1, true) then
     return false
   elseif not where.match then
@@ -99,7 +99,9 @@ local function holds_inside(where, job)
   end
   where.weight = where.weight or matcher.weight(where.match)
   budget.pay(budget.CONDITION * where.weight)
-  return matcher.test(where.match, constraints.facts(job, argument))
+  local facts = constraints.facts(job)
+  facts.argument = argument
+  return matcher.test(where.match, facts)
 end
 
 --- Whether a job is selected; its id was checked before.

@@ -3,6 +3,7 @@
 local budget = require "jqlua.job.budget"
 local fields = require "jqlua.base.fields"
 local check = require "jqlua.base.check"
+local ordering = require "jqlua.values.ordering"
 
 local M = {}
 
@@ -21,7 +22,7 @@ function M.read(key, spec, ranges)
   local names = {}
   for _, range in ipairs(ranges or ALL) do
     local low = range[1]
-    if cursor ~= "" and (low == "-" or cursor >= low:sub(2)) then
+    if cursor ~= "" and (low == "-" or not ordering.is_before(cursor, low:sub(2))) then
       low = "(" .. cursor
     end
     local members = redis.call("ZRANGEBYLEX", key, low, range[2], "LIMIT", 0, count - #names)

@@ -56,4 +56,11 @@ function M.of_bytes(bytes)
   return #bytes / BYTES_PER_UNIT
 end
 
+--- An argument that is decoded.
+---@param argument string
+---@return number units
+function M.of_argument(argument)
+  return M.LOOK + 4 * M.of_bytes(argument)
+end
+
 return M

@@ -58,11 +58,13 @@ end
 ---@return table held {lanes, jobs, first: the job at the head of the first lane, is_more: not all lanes were counted}
 function M.held_by(key, most)
   most = most or MOST_LANES
-  local held, left = { lanes = 0, jobs = 0, first = false, is_more = false }, most
-  for _, name in ipairs(key.queues) do
+  local held, left, at = { lanes = 0, jobs = 0, first = false, is_more = false }, most, 1
+  while at <= #key.queues and left > 0 do
     local counted = { lanes = 0, jobs = 0, first = held.first }
-    left = left > 0 and lane_index.count(parking.index(key.name, name), left, counted) or 0
+    local name, behind = struct.unpack(keyrecord.QUEUE, key.queues, at)
+    left = lane_index.count(parking.index(key.name, name), left, counted)
     held.lanes, held.jobs, held.first = held.lanes + counted.lanes, held.jobs + counted.jobs, counted.first
+    at = behind
   end
   budget.pay((most - left) * budget.LOOK)
   held.is_more = left <= 0

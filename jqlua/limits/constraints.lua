@@ -26,7 +26,9 @@ M.MOST = 1000
 M.LONGEST_VALUE = 64
 
 -- By queue and name, with a zero byte between, the definitions that may match.
-M.lookups = {}
+local lookups = {}
+local all = {} -- definitions, in no order
+local demanded = {} -- lists of these by what their matchers demand; [1]: those that demand neither queue nor name
 local asked = {} -- conditions to test for the jobs of this call, and how many jobs they are
 
 --- The definition of a constraint.
@@ -38,14 +40,36 @@ function M.load(id)
   return raw and cmsgpack.unpack(raw) or nil
 end
 
---- All definitions, in no order.
----@return table[]
+--- All definitions, read once in a call.
+---@return table[] # in no order, read-only
 function M.all()
-  local definitions = {}
-  for _, raw in ipairs(call("HVALS", keys.CONSTRAINTS)) do
-    definitions[#definitions + 1] = cmsgpack.unpack(raw)
+  if not all[1] then
+    for i, raw in ipairs(call("HVALS", keys.CONSTRAINTS)) do
+      all[i] = cmsgpack.unpack(raw)
+    end
   end
-  return definitions
+  return all
+end
+
+--- The definitions that do not demand another queue or name.
+---@return table[] # in no order
+function M.candidates(queue_name, name)
+  if not demanded[1] then
+    demanded[1] = {}
+    for _, definition in ipairs(M.all()) do
+      local value = matcher.demanded(definition.m) or 1
+      demanded[value] = demanded[value] or {}
+      table.insert(demanded[value], definition)
+    end
+  end
+  local list = { unpack(demanded[1]) }
+  for _, value in ipairs({ matcher.QUEUE .. "s" .. queue_name, matcher.NAME .. "s" .. name }) do
+    for _, definition in ipairs(demanded[value] or {}) do
+      list[#list + 1] = definition
+    end
+  end
+  budget.pay(#list * budget.CONDITION)
+  return list
 end
 
 ---@param definition table
@@ -61,26 +85,26 @@ function M.delete(definition)
   keyrecord.delete_limit(definition.n)
 end
 
---- The facts of a job that matchers test. The argument is read only when needed.
+--- The facts of a job that matchers test. The argument is known only when needed.
 ---@param argument? string
 function M.facts(job, argument)
   return {
-    name = job[jobs.NAME], queue = job[jobs.QUEUE], priority = job[jobs.PRIORITY], argument = argument,
+    name = job[jobs.NAME], queue = job[jobs.QUEUE], priority = job[jobs.PRIORITY], given = argument,
     tags = job[jobs.OPTIONS] ~= "" and jobs.options(job).tags or {},
   }
 end
 
-local function read_argument(facts, job)
-  if not facts.argument then
-    facts.argument = call("GET", keys.ARGUMENT .. job[jobs.ID]) or ""
-  end
+--- Pays for reading it as well, for callers that go through jobs which the call did not name.
+local function add_argument(facts, job)
+  facts.argument = facts.given or call("GET", keys.ARGUMENT .. job[jobs.ID]) or ""
+  budget.pay(budget.of_argument(facts.argument))
 end
 
 ---@return boolean
 function M.is_match(definition, facts, job)
   local answer = matcher.test(definition.m, facts)
   if answer == nil then
-    read_argument(facts, job)
+    add_argument(facts, job)
     answer = matcher.test(definition.m, facts)
   end
   return answer == true
@@ -123,7 +147,7 @@ end
 --- The value of a path in a job, in the form that names keys.
 function M.value(path, facts, job)
   if not facts.argument then
-    read_argument(facts, job)
+    add_argument(facts, job)
   end
   return M.shorten(jobpath.value(path, facts))
 end
@@ -162,7 +186,7 @@ end
 
 local function look_up(queue_name, name)
   local list = {}
-  for _, definition in ipairs(M.all()) do
+  for _, definition in ipairs(M.candidates(queue_name, name)) do
     if may_match(definition, queue_name, name) then
       list[#list + 1] = { n = definition.n, m = definition.m, b = definition.b }
     end
@@ -180,7 +204,7 @@ end
 ---@return table[] # read-only
 function M.matching(queue_name, name)
   local pair = queue_name .. "\0" .. name
-  local list = M.lookups[pair]
+  local list = lookups[pair]
   if list then
     return list
   end
@@ -190,7 +214,7 @@ function M.matching(queue_name, name)
     list = look_up(queue_name, name)
     batch.write(keys.MATCHING .. pair, struct.pack(">I4", version) .. (list[1] and cmsgpack.pack(list) or ""))
   end
-  M.lookups[pair] = list
+  lookups[pair] = list
   return list
 end
 

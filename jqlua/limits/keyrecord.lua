@@ -4,7 +4,8 @@
 -- In a script a key is a table {name, number: of its constraint, limit: of it, or false where it was removed, in_use:
 -- units taken, hold_ms: closed until then by a hold, opens_ms: closed until then for lack of room under the rate,
 -- last_ms: the latest start, timer_ms: in keys.OPENING with this time or an earlier one, queues: in which it holds or
--- held lanes (module limits.parking), is_changed, is_new: it has no record, raw: the stored record, or false}.
+-- held lanes (module limits.parking), as they are stored, is_changed, is_new: it has no record, raw: the stored record,
+-- or false}.
 local batch = require "jqlua.base.batch"
 local due = require "jqlua.base.due"
 local keys = require "jqlua.base.keys"
@@ -18,6 +19,7 @@ local call = redis.call
 
 local FORMAT = ">I4dddd"
 local HEADER = 36
+M.QUEUE = ">I2c0" -- each of those behind the header
 local LIMIT = ">ddd"
 
 -- Keys that this call has read, by name.
@@ -79,16 +81,11 @@ end
 local function decode(name, number, raw)
   local key = {
     name = name, number = number, limit = false, in_use = 0, hold_ms = 0, opens_ms = 0, last_ms = 0, timer_ms = 0,
-    queues = {}, is_changed = false, is_new = not raw, raw = raw,
+    queues = "", is_changed = false, is_new = not raw, raw = raw,
   }
   if raw then
     key.in_use, key.hold_ms, key.opens_ms, key.last_ms, key.timer_ms = struct.unpack(FORMAT, raw)
-    local at = HEADER + 1
-    while at <= #raw do
-      local queue_name
-      queue_name, at = struct.unpack(">I2c0", raw, at)
-      key.queues[#key.queues + 1] = queue_name
-    end
+    key.queues = raw:sub(HEADER + 1)
   end
   return memory.keep(known, name, key)
 end
@@ -189,17 +186,16 @@ function M.forget(key)
   end
 end
 
-local function encode(key)
-  local raw = struct.pack(FORMAT, key.in_use, key.hold_ms, key.opens_ms, key.last_ms, key.timer_ms)
-  for _, queue_name in ipairs(key.queues) do
-    raw = raw .. struct.pack(">I2c0", #queue_name, queue_name)
-  end
-  return raw
+--- A queue as keys have it. No name has a zero byte, so that what begins with one is found in a list of these.
+---@param name string
+---@return string
+function M.packed(name)
+  return struct.pack(M.QUEUE, #name, name)
 end
 
 --- Buffers a key for the next flush.
 function M.save(key)
-  key.raw = encode(key)
+  key.raw = struct.pack(FORMAT, key.in_use, key.hold_ms, key.opens_ms, key.last_ms, key.timer_ms) .. key.queues
   batch.write(keys.KEY .. key.name, key.raw)
   if key.is_new then
     call("ZADD", keys.KEYS_OF .. key.number, "0", M.value_of(key))

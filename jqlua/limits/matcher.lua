@@ -117,6 +117,17 @@ function M.test(node, facts)
   return kind == M.ALL
 end
 
+--- What a matcher demands of the queue or the name, if it is one value of one of them.
+---@return string? value the kind of node, and the scalar
+function M.demanded(node)
+  for i = 2, #node do
+    local condition = node[i]
+    if condition[1] <= M.QUEUE and condition[3] == M.EQ then
+      return condition[1] .. condition[4]
+    end
+  end
+end
+
 --- The cost of testing a job: one for each operator.
 ---@return number
 function M.weight(node)

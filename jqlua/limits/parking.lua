@@ -30,28 +30,18 @@ function M.index(key_name, name)
   return keys.PARKED .. #key_name .. ":" .. key_name .. name
 end
 
---- Where a queue stands among those in which a key holds lanes.
----@return number? at
-local function find(key, name)
-  for i, known in ipairs(key.queues) do
-    if known == name then
-      return i
-    end
-  end
-end
-
 --- Returns the best lane that a key holds in a queue to the queue's index.
+---@return boolean # whether the index of those that it holds there is still there
 local function send(key, name)
   local index = M.index(key.name, name)
   local first, is_more
   repeat
     first, is_more = lane_index.first(index, name)
     if is_more or not budget.pay(budget.LOOK) then
-      return keyrecord.look_at(key, meta.state[meta.NOW_MS]) -- the next call continues
+      keyrecord.look_at(key, meta.state[meta.NOW_MS]) -- the next call continues
+      return true
     elseif not first then
-      table.remove(key.queues, find(key, name))
-      key.is_changed = true
-      return
+      return false
     end
     lane_index.remove(index, first)
     -- Lanes may have lost their last job while they were held.
@@ -62,6 +52,7 @@ local function send(key, name)
   if first.group ~= "" then
     call("SADD", keys.SENT .. name, key.name)
   end
+  return call("EXISTS", index) == 1
 end
 
 --- Schedules a check of a key for when it opens, if that is a matter of time.
@@ -72,22 +63,37 @@ local function note_opening(key)
 end
 
 --- Sends the best lane that a key holds in a queue, if the key is open.
----@return boolean # whether it holds any there
+---@return boolean # whether it is open, and held any there
 local function send_to(key, name)
-  local is_sent = find(key, name) and room.is_open(key)
-  if is_sent then
-    send(key, name)
+  local packed = keyrecord.packed(name)
+  local at = room.is_open(key) and string.find(key.queues, packed, 1, true)
+  if at and not send(key, name) then
+    key.queues = key.queues:sub(1, at - 1) .. key.queues:sub(at + #packed)
+    key.is_changed = true
   end
-  return is_sent
+  return at and true or false
 end
 
---- After a key may have opened: sends its best lane of each queue.
-function M.reopen(key)
-  if key.queues[1] and not room.is_open(key) then
+--- After a key may have opened: sends its best lane of each queue, as far as the call's budget goes. Queues that hold
+--- more go to the end of the list, and how much of it is left is noted as a moment before all others.
+---@param left? number bytes of the list, where a call before has begun
+function M.reopen(key, left)
+  local list, at, kept = key.queues, 1, {}
+  if list ~= "" and not room.is_open(key) then
     return note_opening(key)
   end
-  for i = #key.queues, 1, -1 do
-    send(key, key.queues[i])
+  local last = math.min(left or #list, #list)
+  while at <= last and (at == 1 or budget.pay(budget.RECORD)) do
+    local name, behind = struct.unpack(keyrecord.QUEUE, list, at)
+    if send(key, name) then
+      kept[#kept + 1] = list:sub(at, behind - 1)
+    end
+    at = behind
+  end
+  key.queues = list:sub(at) .. table.concat(kept)
+  key.is_changed = key.is_changed or key.queues ~= list
+  if at <= last then
+    keyrecord.look_at(key, at - 1 - last)
   end
 end
 
@@ -98,7 +104,7 @@ end
 function M.pass_on(queue, lane_keys, except)
   for i = 1, #lane_keys do
     local key = lane_keys[i]
-    if key ~= except and key.queues[1] then
+    if key ~= except and key.queues ~= "" then
       send_to(key, queue[queues.NAME])
     end
   end
@@ -121,7 +127,7 @@ end
 ---@return boolean
 function M.holds_any(lane_keys)
   for i = 1, #lane_keys do
-    if lane_keys[i].queues[1] then
+    if lane_keys[i].queues ~= "" then
       return true
     end
   end
@@ -133,11 +139,12 @@ end
 ---@param lane table as returned by lane_index.first
 function M.park(queue, key, lane)
   local name = queue[queues.NAME]
-  lane_index.put(M.index(key.name, name), name, lane.priority, lane.id, lane.lane, lane.group)
-  if not find(key, name) then
-    table.insert(key.queues, name)
+  local index = M.index(key.name, name)
+  if call("EXISTS", index) == 0 then -- otherwise the queue stands in the list, which may be long
+    key.queues = key.queues .. keyrecord.packed(name)
     key.is_changed = true
   end
+  lane_index.put(index, name, lane.priority, lane.id, lane.lane, lane.group)
   note_opening(key)
 end
 
@@ -164,20 +171,21 @@ end
 ---@return boolean is_behind whether there are more
 function M.sweep(most)
   local now = meta.state[meta.NOW_MS]
-  local names = call("ZRANGEBYSCORE", keys.OPENING, "-inf", now, "LIMIT", 0, most)
+  local due_keys = call("ZRANGEBYSCORE", keys.OPENING, "-inf", now, "WITHSCORES", "LIMIT", 0, most)
   local sent = 0
-  for _, name in ipairs(names) do
+  for i = 1, #due_keys, 2 do
+    local name, at_ms = due_keys[i], tonumber(due_keys[i + 1])
     call("ZREM", keys.OPENING, name)
     local key = keyrecord.load_named(name)
     key.timer_ms = 0
     key.is_changed = true
-    M.reopen(key)
+    M.reopen(key, at_ms < 0 and -at_ms or nil)
     sent = sent + 1
-    if not budget.pay(budget.STEP) then
-      break
+    if not budget.pay(budget.STEP) or key.timer_ms < 0 then
+      return sent, true
     end
   end
-  return sent, sent == most or sent < #names
+  return sent, sent == most
 end
 
 --- Takes a unit of each of a starting job's keys.

@@ -73,9 +73,6 @@ function M.remove(definition)
   constraints.delete(definition)
   -- Cached lookups of queues and names must be renewed.
   meta.set(meta.VERSION, meta.state[meta.VERSION] + 1)
-  for pair in pairs(constraints.lookups) do
-    constraints.lookups[pair] = nil
-  end
   M.begin(definition.n)
   meta.save_constraints()
 end

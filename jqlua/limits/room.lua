@@ -102,7 +102,7 @@ end
 --- Writes a key, or removes it if it is unused and its starts no longer count.
 local function save(key)
   local limit = key.limit
-  if not key.queues[1] and (not limit or key.in_use == 0) then
+  if key.queues == "" and (not limit or key.in_use == 0) then
     local until_ms = limit and math.max(key.hold_ms, limit.rate > 0 and key.last_ms + limit.period_ms or 0) or 0
     if until_ms <= meta.state[meta.NOW_MS] then
       return keyrecord.forget(key)

@@ -1,4 +1,5 @@
 -- Jobs that failed for good, by group: the worker's name for the failure, or else the reason.
+local budget = require "jqlua.job.budget"
 local keys = require "jqlua.base.keys"
 local jobs = require "jqlua.job.jobs"
 local queues = require "jqlua.queue.queues"
@@ -31,6 +32,7 @@ function M.look(group)
   local job = last[1] and jobs.read(last[1])
   if job then
     local raw = call("GET", keys.EXTRA .. last[1])
+    budget.pay(budget.of_bytes(raw or ""))
     return {
       group = group, count = call("ZCARD", key), first_ms = tonumber(first[2]), last_ms = tonumber(last[2]),
       id = last[1], name = job[jobs.NAME], queue = job[jobs.QUEUE], message = raw and cmsgpack.unpack(raw).m or "",

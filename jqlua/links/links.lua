@@ -15,6 +15,7 @@ local call = redis.call
 
 local MOST_NAMED = 10
 local CHUNK = 1000
+local LINKS = 50 -- to follow so many is as dear as to look at another job
 
 M.ALL_CANCELLED = "a" -- the end of a job that is cancelled with its dependents
 M.tree = {} -- [1]: jobs that this call cancels are cancelled with their dependents
@@ -97,11 +98,12 @@ function M.reaches(others, id, most)
     if at == id then
       return true
     end
-    looked = looked + 1
+    local behind = call("ZRANGE", keys.WAITS_FOR .. at, 0, -1)
+    looked = looked + 1 + #behind / LINKS
     if looked > most then
       return nil
     end
-    for _, other in ipairs(call("ZRANGE", keys.WAITS_FOR .. at, 0, -1)) do
+    for _, other in ipairs(behind) do
       if not seen[other] then
         seen[other] = true
         others[#others + 1] = other

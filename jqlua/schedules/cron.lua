@@ -9,7 +9,7 @@ local floor = math.floor
 local DAY = 86400
 local MOST_BYTES = 1000
 -- Any time that ever comes does so within 40 years: a 29th of February on a given weekday, across a century.
-local MOST_MONTHS = 12 * 41
+local MOST_YEARS = 41
 
 local FIELDS = {
   { "minute", 0, 59 },
@@ -89,12 +89,11 @@ end
 
 ---@param first number days since 1970 of the month's first
 local function has_day(cron, first, day)
-  -- 1970 began on a Thursday.
-  local is_weekday = cron.weekdays[(first + day + 3) % 7]
-  if cron.is_either then
-    return cron.days[day] or is_weekday
+  local is_day = cron.days[day] or false
+  if is_day == cron.is_either then
+    return is_day -- that decides
   end
-  return cron.days[day] and is_weekday
+  return cron.weekdays[(first + day + 3) % 7] -- 1970 began on a Thursday
 end
 
 --- The first local time at or after another.
@@ -103,12 +102,11 @@ end
 local function at_clock(cron, from)
   local days = floor(from / DAY)
   local year, month, day = zones.date_of(days)
-  local minute = math.ceil((from - days * DAY) / 60)
-  for _ = 1, MOST_MONTHS do
-    local next_year, next_month = zones.month_after(year, month)
+  local minute, end_year = math.ceil((from - days * DAY) / 60), year + MOST_YEARS
+  while year < end_year do
     if cron.months[month] then
       local first = zones.days_of(year, month, 1)
-      for at = day, zones.days_of(next_year, next_month, 1) - first do
+      for at = day, zones.days_in(year, month) do
         local found = has_day(cron, first, at) and minute_from(cron, minute)
         if found then
           return (first + at - 1) * DAY + found * 60
@@ -116,7 +114,10 @@ local function at_clock(cron, from)
         minute = 0
       end
     end
-    year, month, day, minute = next_year, next_month, 1, 0
+    repeat
+      year, month = zones.month_after(year, month)
+    until cron.months[month]
+    day, minute = 1, 0
   end
 end
 

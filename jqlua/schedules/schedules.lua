@@ -22,6 +22,9 @@ local call = redis.call
 local MOST_RUNS = 20
 -- Without catching up, times older than this are skipped.
 local MISSED_MS = 60000
+-- What it costs to find a time, and as much again for each year until then.
+local MOMENT = 1
+local YEAR_MS = 366 * 86400000
 local NIL = "\192" -- packed: what stands where there is no argument
 
 --- What says when.
@@ -67,7 +70,7 @@ function M.check(spec)
   end
 end
 
---- The times of a schedule: with `every`, multiples of it since 1970.
+--- The times of a schedule: with `every`, multiples of it since 1970. Those of cron are paid for.
 ---@param spec table checked
 ---@return fun(after_ms: number): number next the first time after another
 local function times(spec)
@@ -79,7 +82,9 @@ local function times(spec)
   end
   local parsed, zone = cron.parse(spec.cron), zones.parse(spec.tz or zones.UTC)
   return function(after_ms)
-    return cron.next(parsed, after_ms, zone)
+    local at_ms = cron.next(parsed, after_ms, zone)
+    budget.pay(MOMENT + (at_ms - after_ms) / YEAR_MS)
+    return at_ms
   end
 end
 

@@ -31,9 +31,10 @@ local function due_ids(key, limit, until_ms)
   return call("ZRANGEBYSCORE", key, "-inf", until_ms or meta.state[meta.NOW_MS], "LIMIT", 0, limit)
 end
 
---- Handles due jobs of a set, as long as the budget allows, and writes what came of them.
+--- Handles due jobs of a queue in some states, as long as the budget allows, and writes what came of them.
+---@param key string of the set that has them
 ---@return number count
-local function each_of(ids, key, what)
+local function each_of(queue, ids, key, letters, what)
   local count = 0
   jobs.fetch(ids)
   for _, id in ipairs(ids) do
@@ -42,12 +43,15 @@ local function each_of(ids, key, what)
     end
     local ripe = jobs.read(id)
     local price = budget.LOOK
-    if ripe then
+    if ripe and states.is_of(ripe[jobs.STATE], letters) and ripe[jobs.QUEUE] == queue[queues.NAME] then
       price = budget.of_job(ripe)
       what(ripe)
       price = math.max(price, budget.of_job(ripe)) -- it may have gained or lost units
     else
-      batch.remove(key, id) -- a record deleted by hand must not stop the sweep
+      batch.remove(key, id) -- what was deleted by hand, or copied amid changes, must not stop the sweep
+      if ripe and queues.key(queues.load(ripe[jobs.QUEUE]), ripe[jobs.STATE]) == key then
+        members.add(queue, ripe[jobs.STATE], meta.state[meta.NOW_MS], id)
+      end
     end
     budget.pay(price)
     count = count + 1
@@ -59,7 +63,8 @@ end
 --- The same of a queue's jobs in a state.
 ---@return number count
 local function each_due(queue, state, limit, what)
-  return each_of(members.due(queue, state, meta.state[meta.NOW_MS], limit), queues.key(queue, state), what)
+  local ids = members.due(queue, state, meta.state[meta.NOW_MS], limit)
+  return each_of(queue, ids, queues.key(queue, state), state, what)
 end
 
 local function make_ready(job)
@@ -106,6 +111,7 @@ local function ended_due(queue, letter)
 end
 
 local WAITING_FOR_TIME = { states.SCHEDULED, states.RETRYING }
+local MAY_EXPIRE = states.QUEUED .. states.IN_LANE .. states.SCHEDULED .. states.BLOCKED
 local KEPT_FOR_READERS = { states.DONE, states.ERROR, states.CANCELLED, states.SKIPPED }
 
 -- Sleepers look as soon as a lease is over. If this one is over for longer, nobody could: Redis stood still, or nobody
@@ -138,7 +144,7 @@ end
 
 local function sweep_waiting(queue, limit)
   local expiring = keys.EXPIRING .. queue[queues.NAME]
-  local done = each_of(due_ids(expiring, limit), expiring, failure.expire)
+  local done = each_of(queue, due_ids(expiring, limit), expiring, MAY_EXPIRE, failure.expire)
   local next_ms = rank.first_score(expiring) or meta.NONE
   for _, state in ipairs(WAITING_FOR_TIME) do
     done = done + each_due(queue, state, limit - done, make_ready)

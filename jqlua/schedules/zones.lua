@@ -51,6 +51,14 @@ function M.month_after(year, month)
   return year, month + 1
 end
 
+local SIZES = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 }
+
+---@return number
+function M.days_in(year, month)
+  local is_leap = month == 2 and year % 4 == 0 and (year % 100 ~= 0 or year % 400 == 0)
+  return is_leap and 29 or SIZES[month]
+end
+
 -- Zones ---------------------------------------------------------------------------------------------------------------
 
 --- Parses `[+-]h[h[h]][:mm[:ss]]` at the beginning of a text.
@@ -101,7 +109,7 @@ local function take_day(text)
 end
 
 ---@param text any
----@return table? zone {standard seconds ahead of UTC, summer?, from?, to? days}
+---@return table? zone {standard seconds ahead of UTC, summer?, from?, to? days; and changes, by year, once found}
 ---@return string? problem
 function M.parse(text)
   local problem = "expected " .. EXPECTED .. ", got " .. check.show(text)
@@ -127,8 +135,7 @@ end
 --- Seconds since 1970, as clocks show them, of a rule's day.
 local function clock_of(day, year)
   local first = M.days_of(year, day.month, 1)
-  local next_year, next_month = M.month_after(year, day.month)
-  local behind = M.days_of(next_year, next_month, 1)
+  local behind = first + M.days_in(year, day.month)
   -- 1970 began on a Thursday.
   local at = first + (day.weekday - first - 4) % 7 + 7 * (day.week - 1)
   while at >= behind do
@@ -137,16 +144,20 @@ local function clock_of(day, year)
   return at * DAY + day.at
 end
 
---- The changes of clocks in three years: { at seconds since 1970, offset from then on }.
+--- The changes of clocks around a year: { at seconds since 1970, offset from then on }. Hours of a rule may bring
+--- those of a year into the one before or behind.
 local function changes(zone, year)
-  local list = {}
-  for changing_year = year - 1, year + 1 do
-    list[#list + 1] = { clock_of(zone.from, changing_year) - zone.standard, zone.summer }
-    list[#list + 1] = { clock_of(zone.to, changing_year) - zone.summer, zone.standard }
+  local list = zone[year] or {}
+  if not list[1] then
+    for changing_year = year - 2, year + 2 do
+      list[#list + 1] = { clock_of(zone.from, changing_year) - zone.standard, zone.summer }
+      list[#list + 1] = { clock_of(zone.to, changing_year) - zone.summer, zone.standard }
+    end
+    table.sort(list, function(a, b)
+      return a[1] < b[1]
+    end)
+    zone[year] = list
   end
-  table.sort(list, function(a, b)
-    return a[1] < b[1]
-  end)
   return list
 end
 

@@ -4,6 +4,7 @@ local statlog = require "jqlua.statistics.statlog"
 local meta = require "jqlua.base.meta"
 local budget = require "jqlua.job.budget"
 local buckets = require "jqlua.statistics.buckets"
+local ordering = require "jqlua.values.ordering"
 
 local M = {}
 
@@ -147,7 +148,7 @@ local function pairs_behind(spec, most)
     low, high = "[" .. spec.queue .. "\0", "(" .. spec.queue .. "\1"
   end
   local cursor = spec.cursor or ""
-  if cursor ~= "" and (not spec.queue or cursor >= spec.queue .. "\0") then
+  if cursor ~= "" and not (spec.queue and ordering.is_before(cursor, spec.queue .. "\0")) then
     low = "(" .. cursor
   end
   local listed = call("ZRANGEBYLEX", keys.STATS_PAIRS, low, high, "LIMIT", "0", most)
@@ -157,12 +158,12 @@ local function pairs_behind(spec, most)
     known[key] = true
   end
   for key in pairs(pending()) do
-    if buckets.is_pair(key) and not known[key] and (cursor == "" or key > cursor) and (not last or key < last)
+    if buckets.is_pair(key) and not known[key] and ordering.is_before(cursor, key)
+      and (not last or ordering.is_before(key, last))
       and (not spec.queue or key:sub(1, #spec.queue + 1) == spec.queue .. "\0") then
-      listed[#listed + 1] = key
+      ordering.insert(listed, key)
     end
   end
-  table.sort(listed)
   return listed, not last
 end
 

@@ -117,7 +117,7 @@ function M.check_key(name)
     "key", name, "is missing among those of its constraint")
   if not key.limit then
     -- Keys due for a check may be removed then.
-    return expect(key.queues[1] or rollout.is_pending(string.format("%d", number)),
+    return expect(key.queues ~= "" or rollout.is_pending(string.format("%d", number)),
       "key", name, "is of no constraint, and holds nothing")
   end
   local taken = taken_of(name)

@@ -27,6 +27,27 @@ local function compare_texts(a, b)
   end
 end
 
+--- Whether a text comes before another, as in Redis' sets.
+---@return boolean
+function M.is_before(text, other)
+  return compare_texts(text, other) < 0
+end
+
+--- Puts a text where it belongs in a list that is in order.
+---@param list string[]
+function M.insert(list, text)
+  local low, behind = 1, #list + 1
+  while low < behind do
+    local middle = math.floor((low + behind) / 2)
+    if M.is_before(list[middle], text) then
+      low = middle + 1
+    else
+      behind = middle
+    end
+  end
+  table.insert(list, low, text)
+end
+
 ---@return number? sign -1, 0 or 1; nil when they are not both numbers or both texts
 function M.compare(a, b)
   if M.is_text(a) then

@@ -124,6 +124,13 @@ describe("trail", function()
     local found = noted()
     assert.are.same({ "q5", "q4", "q3" }, { found[1].on, found[2].on, found[3].on })
     assert.are.equal(3, #found)
+    for i = 1, 3000 do
+      jq:redis("ZADD", jq.name .. ":trail", 0, ("%014x"):format(i) .. msgpack.NIL)
+    end
+    for _, left in ipairs({ 2004, 1005, 6, 3, 3 }) do -- 3 and 3000, less 1000 at a time
+      call("queue", { name = "a", paused = true })
+      assert.are.equal(left, jq:redis("ZCARD", jq.name .. ":trail"))
+    end
     jq:set({ trail_max = 0 })
     call("queue", { name = "a", paused = true })
     assert.are.same({}, noted())

@@ -37,9 +37,9 @@ describe("a call that finds much to do #once", function()
 
   describe("moves the fewer jobs the more they carry:", function()
     --- How many of a thousand jobs one tick moves.
-    local function moved(spec)
+    local function moved(spec, argument)
       spec.name, spec.delay = "a", 10
-      jq:enqueue_many(spec, 1000)
+      jq:enqueue_many(spec, 1000, argument)
       jq:pass(10)
       local next_ms, count = jq:tick(1000)
       assert.are.equal(0, next_ms)
@@ -54,6 +54,32 @@ describe("a call that finds much to do #once", function()
       jq = space.new()
       assert.is_true(2 * moved({ tags = TAGS }) < plain)
     end)
+    for what, set in pairs({
+      ["a limit"] = function()
+        jq:constrain({ id = "c", concurrency = 1000, by = "argument.key" }, { name = "a" })
+      end,
+      ["a fair queue"] = function()
+        jq:queue({ name = "a", fair = { by = "argument.key" } })
+      end,
+    }) do
+      it("arguments that " .. what .. " reads", function()
+        local counts = {}
+        for _, long in ipairs({ ("x"):rep(20000), "" }) do
+          jq:close()
+          jq = space.new()
+          set()
+          counts[#counts + 1] = moved({}, { key = 7, long = long })
+        end
+        assert.is_true(4 * counts[1] < counts[2])
+      end)
+    end
+  end)
+  it("places few jobs with long arguments again under a new limit", function()
+    jq:enqueue_many({ name = "a" }, 40, { key = 7, long = ("x"):rep(100000) })
+    jq:constrain({ id = "c", concurrency = 1000, by = "argument.key" }, { name = "a" })
+    local jobs = jq:pick({ queues = "a", count = 40 })
+    assert.is_true(#jobs > 0 and #jobs < 10)
+    assert.are.equal(40 - #jobs, #jq:start({ queues = "a", count = 40 }))
   end)
   it("makes the jobs of schedules in many calls", function()
     for i = 1, 200 do

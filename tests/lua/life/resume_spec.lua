@@ -53,6 +53,18 @@ describe("an attempt that waits for others", function()
     end
     assert.are.equal("error", resume(job, { depends = { last } }))
   end)
+  it("fails when there are too many links to look through #once", function()
+    local results, ids = {}, jq:enqueue_many({ name = "b" }, 1)
+    for _, most in ipairs({ 100, 400 }) do
+      while #ids < most do
+        ids[#ids + 1] = jq:enqueue({ name = "b", depends = ids })
+      end
+      local job = started()
+      jq:enqueue({ name = "c", depends = { job.id } })
+      results[#results + 1] = resume(job, { depends = { ids[most] } })
+    end
+    assert.are.same({ "blocked", "error" }, results)
+  end)
   it("fails when it would wait for itself", function()
     local job = started()
     assert.are.equal("error", resume(job, { depends = { job.id } }))

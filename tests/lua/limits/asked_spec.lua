@@ -101,6 +101,26 @@ describe("conditions to look at #once", function()
     end)
   end)
 
+  it("are looked up for many names at the cost of one", function()
+    for i = 1, 30 do
+      jq:constrain({ id = "c" .. i, concurrency = 1 }, i % 2 == 0 and { name = "a" .. i } or { queue = "b" .. i })
+    end
+    local function enqueue(names)
+      local arguments = {}
+      for i = 1, 20 do
+        arguments[2 * i - 1], arguments[2 * i] = { name = names .. i, queue = "b" .. i }, {}
+      end
+      return jq:commands(function()
+        jq:call_list("enqueue", arguments)
+      end)
+    end
+    enqueue("x") -- so that the queues are there
+    enqueue("x")
+    local known = enqueue("x")
+    assert.is_true(enqueue("y") <= known + 1)
+    assert.are.equal(2, #jq:explain(jq:enqueue({ name = "a2", queue = "b1" })).constraints)
+  end)
+
   it("of schedules' jobs end a sweep", function()
     local argument = constrain_many()
     for i = 1, 20 do

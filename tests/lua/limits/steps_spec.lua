@@ -96,6 +96,35 @@ describe("held jobs", function()
         jq:explain(job.id)
       end)
     end)
+    it("opening a key under which jobs of many queues wait: they start in order", function()
+      limit("c", 1)
+      local ids = {}
+      for i = 1, MANY do
+        ids[i] = tagged({ "c" }, nil, { queue = "q" .. i })
+      end
+      --- The one job that may start, and who holds all others then.
+      local function start_next(queues)
+        local started
+        repeat
+          local picked
+          bounded(function()
+            picked = jq:pick(queues)
+          end)
+          started = started or picked[1]
+        until picked.next_ms ~= 0
+        return started
+      end
+      local order = { 1, 2, 1000, 3, 4, 5 }
+      for i, queue in ipairs({ "*", "*", "q1000", "*", "q4", "*" }) do
+        local job = start_next(queue)
+        assert.are.equal(ids[order[i]], job.id)
+        assert.is_nil(start_next("*"))
+        bounded(function()
+          jq:succeed(job)
+        end)
+      end
+      assert.are.same({}, jq:audit())
+    end)
     it("making a queue fair and unfair over many jobs", function()
       local most = 10000 -- a step of these does more
       tagged_each({}, 5000)

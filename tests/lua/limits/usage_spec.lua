@@ -105,5 +105,20 @@ describe("usage", function()
       local first, cursor = page({ id = "c", prefix = "1", count = 2 })
       assert.are.same({ { 1.25, 12 }, { "12" } }, { first, (page({ id = "c", prefix = "1", cursor = cursor })) })
     end)
+    it("keys of several values by the first, in pages, whatever the server's locale", function()
+      jq:constrain({ id = "c", by = { "argument.v", "argument.w" }, concurrency = 1 }, { name = "a" })
+      for _, text in ipairs({ "A", "Az", "b", "Azzz", "aaaa", "Bzz", "Ab", "B" }) do
+        jq:enqueue_each("a", { v = text, w = 1 }, { v = text, w = "B" }, { v = text })
+      end
+      jq:start("a")
+      local all, found, cursor = page({ id = "c", prefix = "A", count = 100 }), {}, ""
+      assert.are.equal(12, #all)
+      repeat
+        local values
+        values, cursor = page({ id = "c", prefix = "A", count = 1, cursor = cursor })
+        found[#found + 1] = values[1]
+      until cursor == ""
+      assert.are.same(all, found)
+    end)
   end)
 end)

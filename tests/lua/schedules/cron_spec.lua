@@ -70,6 +70,8 @@ describe("a cron expression #once", function()
       "2004-02-29 00:00" } },
     { "a leap day that is a Sunday", "0 0 29 2 */7", "2032-02-29 00:00", { "2060-02-29 00:00", "2088-02-29 00:00",
       "2128-02-29 00:00" } },
+    { "the first of several days after the one before", "30 8 10,20 * *", "2024-05-05 09:00", { "2024-05-10 08:30",
+      "2024-05-20 08:30", "2024-06-10 08:30" } },
     { "no leap day where there is none", "0 0 28-31 2 *", "2023-02-27 00:00", { "2023-02-28 00:00",
       "2024-02-28 00:00", "2024-02-29 00:00", "2025-02-28 00:00" } },
     { "@hourly", "@hourly", "2024-05-05 10:00", { "2024-05-05 11:00" } },
@@ -104,6 +106,15 @@ describe("a cron expression #once", function()
       return found
     end
 
+    it("knows changes that the hours of their rules bring into the next year", function()
+      local zone, parsed = zones.parse("AAA0BBB,M12.5.0/120,M12.5.0/144"), assert(cron.parse("0 5 * * *"))
+      local at, found = ms("2024-12-31 05:00"), {}
+      for i = 1, 4 do
+        at = cron.next(parsed, at, zone)
+        found[i] = shown(at)
+      end
+      assert.are.same({ "2025-01-01 05:00", "2025-01-02 05:00", "2025-01-03 04:00", "2025-01-04 05:00" }, found)
+    end)
     it("names a time once that comes twice, the first", function()
       assert.are.same({ "2024-10-26 00:30", "2024-10-27 00:30", "2024-10-28 01:30" },
         shown_all("30 2 * * *", "2024-10-26 00:00", "2024-10-28 12:00"))

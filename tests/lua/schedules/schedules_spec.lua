@@ -212,5 +212,9 @@ describe("a schedule", function()
     assert.are.same({ "s10", 11 }, { reply[1], #reply })
     assert.are.equal("s11", msgpack.unpack(jq:call("schedules", { cursor = "s10", count = 1 })[2]).id)
     assert.are.equal(21, #jq:call("schedules", { count = 1000, next = 100 }))
+    for i = 1, 25 do
+      jq:call("schedule", { id = string.format("s%02d", i), cron = "0 0 29 2 */7", job = { name = "a" } }, msgpack.NIL)
+    end
+    assert.is_true(#jq:call("schedules", { count = 1000, next = 100 }) < 10)
   end)
 end)

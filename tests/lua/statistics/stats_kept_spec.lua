@@ -80,6 +80,25 @@ describe("stats", function()
     end
     assert.are.same({ enqueued = 3, done = 2 }, sums)
   end)
+  it("lists each pair of queue and name once, whatever the server's locale, also those in the log alone", function()
+    local names = { "a", "B", "A", "b", "a-b", "a b", "ab", "_", "\195\188", "z" }
+    for i, name in ipairs(names) do
+      jq:enqueue(name)
+      if i == 5 then
+        fold()
+      end
+    end
+    local listed, cursor = {}, ""
+    repeat
+      local reply = jq:call("stats", { by = "hour", series = true, count = 1, cursor = cursor })
+      for i = 2, #reply do
+        listed[#listed + 1] = msgpack.unpack(reply[i]).queue
+      end
+      cursor = reply[1]
+    until cursor == ""
+    assert.are.same({ "A", "B", "_", "a", "a b", "a-b", "ab", "b", "filler", "other filler", "z", "\195\188" },
+      listed)
+  end)
   it("folds a log of many queues step by step, and loses nothing", function()
     local names = {}
     for i = 1, 100 do

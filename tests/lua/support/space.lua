@@ -173,13 +173,13 @@ end
 
 --- So many jobs of one kind, in calls of 500.
 ---@return string[] ids
-function Space:enqueue_many(spec, count)
+function Space:enqueue_many(spec, count, argument)
   local ids = {}
   while #ids < count do
     local arguments = {}
     for _ = 1, math.min(500, count - #ids) do
       arguments[#arguments + 1] = spec
-      arguments[#arguments + 1] = msgpack.NIL
+      arguments[#arguments + 1] = argument or msgpack.NIL
     end
     for _, id in ipairs(M.made(self:call_list("enqueue", arguments))) do
       ids[#ids + 1] = id
