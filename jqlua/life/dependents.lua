@@ -101,6 +101,7 @@ function M.sweep(name, limit)
   local key = keys.DEPENDENTS .. id
   local waiting = call("ZRANGEBYLEX", key, last == "" and "-" or "(" .. last, "+", "LIMIT", 0, limit)
   local looked = 0
+  budget.pay(budget.STEP)
   for _, dependent in ipairs(waiting) do
     local job = jobs.read(dependent)
     if job and job[jobs.STATE] == states.BLOCKED then

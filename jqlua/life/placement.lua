@@ -120,11 +120,10 @@ function M.enter(job, is_popped)
 end
 
 --- Places a waiting job again; the caller flushes.
----@param argument? string
 ---@return boolean moved
-function M.review(job, queue, argument)
+function M.review(job, queue)
   budget.pay(budget.of_job(job))
-  local new = M.units(job, queue, argument)
+  local new = M.units(job, queue)
   local is_laned = job_units.is_laned(new)
   if job[jobs.STATE] == states.QUEUED then
     if not is_laned then
@@ -151,28 +150,30 @@ function M.review(job, queue, argument)
   return true
 end
 
---- Places members of a set again.
+--- Places members of a set again, as far as the call's budget goes.
 ---@param members string[] ids and scores
+---@return number count
 local function review_all(queue, members)
-  local wanted = {}
+  local count = 0
   for i = 1, #members, 2 do
-    wanted[i], wanted[i + 1] = keys.JOB .. members[i], keys.ARGUMENT .. members[i]
-  end
-  local raws = wanted[1] and call("MGET", unpack(wanted)) or {}
-  for i = 1, #members, 2 do
-    local job = jobs.from_record(members[i], raws[i])
+    local job = jobs.read(members[i])
     if job then
-      M.review(job, queue, raws[i + 1] or nil)
+      M.review(job, queue)
+    end
+    count = count + 1
+    if not budget.is_left() then
+      break
     end
   end
   batch.flush()
+  return count
 end
 
 --- Whether a constraint added since the queue's jobs were placed may match waiting ones.
 local function may_concern(queue)
-  local name = queue[queues.NAME]
-  local facts = { queue = name, name = not queues.has(queue, queues.MIXED) and name or nil }
-  for _, definition in ipairs(constraints.all()) do
+  local name, is_mixed = queue[queues.NAME], queues.has(queue, queues.MIXED)
+  local facts = { queue = name, name = not is_mixed and name or nil }
+  for _, definition in ipairs(is_mixed and constraints.all() or constraints.candidates(name, name)) do
     if definition.n > queue[queues.VERSION] and matcher.test(definition.m, facts) ~= false then
       return true
     end
@@ -239,10 +240,9 @@ function M.walk(queue, most)
   local key = queues.key(queue, at.s)
   local from = at.i and rank.behind(key, at.p, at.i) or 0
   local members = call("ZRANGE", key, from, from + most - 1, "WITHSCORES")
-  review_all(queue, members)
-  at.p, at.i = tonumber(members[#members]) or at.p, members[#members - 1] or at.i
-  local count = #members / 2
-  if count < most then
+  local count = review_all(queue, members)
+  at.p, at.i = tonumber(members[2 * count]) or at.p, members[2 * count - 1] or at.i
+  if #members < 2 * most and 2 * count == #members then
     if at.s == states.QUEUED then
       at = { v = at.v, s = states.IN_LANE }
     else
