@@ -1,6 +1,6 @@
 -- Creates a key of the HTTP API. The secret stays with the caller.
 --
--- @arg    id      text                  eight digits, of the caller's making
+-- @arg    id      text                  twelve hexadecimal digits, of the caller's making
 -- @arg    digest  text                  the SHA-256 of its secret, in hex
 -- @arg    name    actor                 whose it is; the trail has it
 -- @arg    roles   set<viewer|pusher|worker|operator|admin> 1..5

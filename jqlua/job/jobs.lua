@@ -116,12 +116,6 @@ function M.new(flags, state, name, queue, priority, max_retry, timeout_ms, optio
   }
 end
 
----@param raw string
----@return boolean whether a record has a section of units
-function M.is_laned(raw)
-  return raw:byte() >= M.LANED
-end
-
 --- Like read, from a record that was read with others.
 ---@param raw string|false
 ---@return table? job

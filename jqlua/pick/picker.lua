@@ -97,7 +97,7 @@ local function recall(plan, kind)
 end
 
 --- Starts the jobs that were taken from a place; those that are alike, one behind the other, in one step. One that has
---- expired ends.
+--- expired ends. One that does not wait was no member by right, as in a copy of a namespace in use: it only leaves.
 ---@param popped string[] ids and scores
 ---@param raws (string|false)[] a record and an argument of each
 ---@return boolean is_cut whether the call may do no more
@@ -114,6 +114,7 @@ local function start(plan, place, popped, raws)
       i = i + 2
     else
       local job = jobs.from_record(popped[i], raw)
+      job = job and (job[jobs.STATE] == states.QUEUED or job[jobs.STATE] == states.IN_LANE) and job
       repeat
         bytes, i = bytes + #(raws[i + 1] or ""), i + 2
       until raws[i] ~= raw or bytes >= budget.MOST_BYTES or not job or transition.is_tied(job)

@@ -35,6 +35,15 @@ describe("jobs that are alike", function()
     assert.are.same({}, jq:audit())
   end)
 
+  it("start without one that runs already", function()
+    local id = started(nil, 1)[1].id
+    local others = jq:enqueue_many({ name = "a" }, 2)
+    jq:redis("ZADD", require "support.keys"(jq.name).SET .. "q:a", 0, id)
+    assert.are.same(others, jq:pick_ids({ queues = "a", count = 3 }))
+    assert.are.equal(1, jq:get(id).attempt)
+    assert.are.same({}, jq:audit())
+  end)
+
   it("start each where a pick is repeated", function()
     jq:enqueue_many({ name = "a" }, 3)
     local spec = { queues = "a", count = 3, request = "again" }
