@@ -20,7 +20,7 @@ PACKAGE = ROOT / "python/jqmaster"
 # lines that it may have.
 FLOORS: dict[str, dict[str, int]] = {
     "for people": {"__main__": 20, "cli": 2470, "testing": 140},
-    "for programs": {"client": 2140, "worker": 1860},
+    "for programs": {"client": 2150, "worker": 1960},
     "the server": {"server": 3280},
     "the engine's hand": {
         "cluster": 745,
