@@ -90,6 +90,7 @@ class AppWorker:
         self.source = self._source()
         self.threads = Threads(self.concurrency)
         self._processes: ProcessPool | None = None
+        self._has_served = False
         self._signals: Signals | None = None  # of a process that is this worker's alone
 
     def run(self, *, ends_process: bool = False) -> int:
@@ -123,7 +124,10 @@ class AppWorker:
 
     async def serve(self, stop: asyncio.Event) -> bool:
         """Work until `stop` is set; whether functions in threads run on then. Raises when the worker cannot listen, or
-        is refused."""
+        is refused, and RuntimeError when it has worked already."""
+        if self._has_served:
+            raise RuntimeError("this worker has stopped: make another")
+        self._has_served = True
         async with self.surroundings(), AsyncExitStack() as stack:
             source, signals = self.source, self._signals
             worker = self.worker(
