@@ -135,8 +135,8 @@ class Worker:
             self._on_stop()
             self.attempts.takes = False
             await end(getting, SAY_S)
-            await self.source.take_back()
-            await self._drain()
+            # Beside each other: a Redis that does not answer now may do so when the grace is over.
+            await asyncio.gather(self.source.take_back(), self._drain())
             self._has_drained = True
             await end(parts, SAY_S)
             self._threads.stop()
