@@ -25,7 +25,7 @@ FLOORS: dict[str, dict[str, int]] = {
     "the engine's hand": {
         "cluster": 745,
         "engine": 2060,
-        "connection": 1160,
+        "connection": 1170,
         "bundle": 530,
         "manifest": 615,
         "errors": 160,
