@@ -98,7 +98,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         app = build(next((word for word in given if word in names), None))
         # `-` alone looks like an option to cyclopts: `values.STDIN`.
         code = int(app.meta(["@-" if word == "-" else word for word in given]) or EXIT_OK)
-        sys.stdout.flush()
+        if sys.stdout is not None and not sys.stdout.closed:
+            sys.stdout.flush()
         return code
     except KeyboardInterrupt:
         return _INTERRUPTED

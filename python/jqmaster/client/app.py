@@ -47,8 +47,8 @@ class JQ(Registry):
         return self.worker(queues, **options).run()
 
     def burst(self, queues: Sequence[str] | None = None, **options: Any) -> int:
-        """Work until nothing is left to run, retries included, which come at once; returns the number of attempts.
-        For tests: raises what made a job fail for good, several as an ExceptionGroup.
+        """Work until nothing is left to run, retries included, which come at once; returns the number of attempts
+        that were not given back. For tests: raises what made a job fail for good, several as an ExceptionGroup.
 
         `concurrency`: jobs at a time, 8. `delayed`: also what is due later. `raises`: whether to raise.
         """

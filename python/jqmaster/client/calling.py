@@ -72,10 +72,12 @@ class MessagePack:
     def loads(self, data: bytes) -> Any:
         read = functools.partial(msgpack.unpackb, data, strict_map_key=False, timestamp=3)
         try:
-            return read()
-        except TypeError:  # a list is the key of a map, as a tuple that was one arrives
-            return read(object_pairs_hook=lambda pairs: {_key(key): value for key, value in pairs})
-        except msgpack.UnpackException as error:
+            try:
+                return read()
+            except TypeError:  # a list is the key of a map, as a tuple that was one arrives
+                return read(object_pairs_hook=lambda pairs: {_key(key): value for key, value in pairs})
+        # A map may be a key there, and a moment in a year that Python has not.
+        except (msgpack.UnpackException, TypeError, OverflowError) as error:
             raise ValueError(str(error) or type(error).__name__) from error
 
 
@@ -260,10 +262,15 @@ def of_result(hint: Any) -> Any:
 
 def native(value: Any, order: Literal["deterministic"] | None = None) -> Any:
     """In types that MessagePack has, and datetimes. `order`: that of sets and maps. Raises TypeError for what nobody
-    knows, NotInstalled."""
+    knows, ValueError for what holds itself, NotInstalled."""
     with brought_by("worker", "a value of a type that MessagePack has not"):
         import msgspec
-    return msgspec.to_builtins(value, builtin_types=(*_BYTES, datetime), enc_hook=_leaf, str_keys=False, order=order)
+    try:
+        return msgspec.to_builtins(
+            value, builtin_types=(*_BYTES, datetime), enc_hook=_leaf, str_keys=False, order=order
+        )
+    except RecursionError:
+        raise ValueError("it is nested too deeply, or holds itself") from None
 
 
 def _made(kind: Any, value: Any) -> Any:

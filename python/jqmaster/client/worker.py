@@ -28,6 +28,7 @@ from jqmaster.server import logs
 from jqmaster.server.signing import new_secret
 from jqmaster.worker.attempts import Attempts
 from jqmaster.worker.ending import Outcome
+from jqmaster.worker.log import Log
 from jqmaster.worker.notes import in_a_loop
 from jqmaster.worker.signals import Signals
 from jqmaster.worker.sources import AWAY, EngineSource, HttpSource, RedisSource
@@ -37,7 +38,7 @@ from jqmaster.worker.worker import STOP_TIMEOUT_S, Function, Worker, lasting
 if TYPE_CHECKING:
     from jqmaster.worker.processes import ProcessPool
 
-log = logging.getLogger("jqmaster.worker")
+log = Log("jqmaster.worker")
 _ANY_ADDRESS = ("", "0.0.0.0", "::")
 _ANNOUNCED_EVERY_S = 60.0  # a third of what the engine waits for
 _MOST_NAMES = 100  # of jobs, and ids, that the engine takes
@@ -92,6 +93,8 @@ class AppWorker:
         self.source = self._source()
         self.threads = Threads(self.concurrency)
         self._processes: ProcessPool | None = None
+        self._has_served = False
+        self._signals: Signals | None = None  # of a process that is this worker's alone
 
     def run(self, *, ends_process: bool = False) -> int:
         """Work until SIGTERM or SIGINT: drain, give the rest back, return the exit code. A second signal ends the
@@ -109,11 +112,12 @@ class AppWorker:
             from uvloop import new_event_loop as loop_factory
         with asyncio.Runner(loop_factory=loop_factory) as runner:
             stop = asyncio.Event()
-            signals = Signals(runner.get_loop(), stop.set, self.drain_timeout_s)
+            signals = self._signals = Signals(runner.get_loop(), stop.set, self.drain_timeout_s)
             code, is_outlived = signals.run(self._ended(stop))
             if is_outlived:
                 logging.shutdown()
-                sys.stdout.flush()
+                with suppress(AttributeError, OSError, ValueError):  # there is none, or a job has closed it
+                    sys.stdout.flush()
                 os._exit(code)
         if ends_process:
             signals.ends(code)
@@ -123,13 +127,19 @@ class AppWorker:
 
     async def serve(self, stop: asyncio.Event) -> bool:
         """Work until `stop` is set; whether functions in threads run on then. Raises when the worker cannot listen, or
-        is refused."""
+        is refused, and RuntimeError when it has worked already."""
+        if self._has_served:
+            raise RuntimeError("this worker has stopped: make another")
+        self._has_served = True
         async with self.surroundings(), AsyncExitStack() as stack:
-            source = self.source
+            source, signals = self.source, self._signals
             worker = self.worker(
-                source, fetches=not self.push, drain_timeout_s=self.drain_timeout_s, on_outcome=self._note
-            )
+                source, fetches=not self.push, drain_timeout_s=self.drain_timeout_s, on_outcome=self._note,
+                on_stop=(lambda: None) if signals is None else signals.begin_end,
+            )  # fmt: skip
             said = "is ready"
+            if signals is not None:
+                signals.note()
             if self.push:
                 with brought_by("worker", "a worker that jobs are pushed to"):
                     from jqmaster.worker.push import PushHost
@@ -143,9 +153,10 @@ class AppWorker:
             if source.is_registered and not await _registered(source, stop):
                 return False
             logs.say(log, f"worker {source.full_name} {said}")
-            announcing = asyncio.create_task(lasting("announcing", partial(_announce, source, worker)))
+            announce = partial(_announce, source, worker)
+            announcing = asyncio.create_task(lasting("announcing", announce, lambda: worker.works))
             try:
-                await worker.run(stop)
+                await worker.run(stop, is_alone=signals is not None)
             finally:
                 await end([announcing])
             logs.say(log, f"worker {source.full_name} has stopped")
@@ -175,7 +186,11 @@ class AppWorker:
 
     async def _attempt(self, task: Task[..., Any], job: Job) -> Any:
         if not task.process:
-            return await task.attempt(job, self.threads.run)
+            try:
+                return await task.attempt(job, self.threads.run)
+            finally:
+                if self._signals is not None:
+                    self._signals.hold()
         if self._processes is None:
             from jqmaster.worker.processes import ProcessPool
 

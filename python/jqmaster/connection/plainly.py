@@ -30,14 +30,14 @@ def is_plain() -> bool:
 
 def run(work: Coroutine[Any, Any, T]) -> T:
     """Drive `work` to its end here. Raises what it raises, and AssertionError when it waits for a loop."""
-    before = _is_plain.set(True)
+    # In a context of its own: what a signal handler raises, as Ctrl-C does, may come before anything is reset.
+    context = contextvars.copy_context()
+    context.run(_is_plain.set, True)
     try:
-        work.send(None)
+        context.run(work.send, None)
     except StopIteration as end:
         value: T = end.value
         return value
-    finally:
-        _is_plain.reset(before)
     work.close()
     raise AssertionError("a plain call waits for an event loop")
 

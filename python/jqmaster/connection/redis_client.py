@@ -111,6 +111,11 @@ class RedisClient(redis.asyncio.Redis):
             await connection.ready()
             await connection.send(*command)
             return await connection.read(block_s)
+        except ResponseError:
+            raise
+        except BaseException:
+            connection.cut()  # whatever it was that came between: a reply that is still to come is nobody's
+            raise
         finally:
             self.lines.discard(connection)
             self._idle.append(connection)
@@ -131,10 +136,10 @@ class RedisClient(redis.asyncio.Redis):
 
     async def place(self) -> Address | str:
         """Where to connect to. Raises RedisError."""
-        async with self._finding:
-            if self._place is None:
-                self._place = await self.finder.find()
-            return self._place
+        if (place := self._place) is None:
+            async with self._finding:
+                place = self._place = self._place or await self.finder.find()
+        return place
 
     def unreachable(self, connection: RedisConnection, problem: Exception) -> None:
         """It could not connect."""

@@ -69,7 +69,9 @@ class RedisConnection:
         try:
             if self._stream is None:
                 raise ConnectionError("the server was left")
-            await self._stream.send(hiredis.pack_command(command), self.client.reply_s)
+            # hiredis dies when a signal handler raises while it makes text of a number.
+            texts: Any = tuple(str(one) if isinstance(one, int | float) else one for one in command)
+            await self._stream.send(hiredis.pack_command(texts), self.client.reply_s)
         except BaseException as problem:
             self._failed(problem)
             raise

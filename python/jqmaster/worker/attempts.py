@@ -4,7 +4,6 @@ reports of what became of them, and with these the wish for the next ones."""
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -15,11 +14,12 @@ from jqmaster.engine.replies import Job
 from jqmaster.errors import JQError
 from jqmaster.worker import ending as endings
 from jqmaster.worker.ending import Outcome, text_of
+from jqmaster.worker.log import Log
 from jqmaster.worker.notes import Notebook
 from jqmaster.worker.sources import PASSES, EngineSource, Key, until_heard
 from jqmaster.worker.threads import Threads
 
-log = logging.getLogger("jqmaster.worker")
+log = Log("jqmaster.worker")
 
 ALIVE_EVERY_S = 10.0  # a third of the default worker_ttl
 SOONEST_S = 0.05  # after the beat before

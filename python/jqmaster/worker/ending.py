@@ -22,9 +22,10 @@ import msgpack
 from jqmaster.engine.calling import given
 from jqmaster.engine.options import NewJob, Reference, Seconds
 from jqmaster.engine.replies import Job
+from jqmaster.worker.log import Log
 from jqmaster.worker.notes import notebook_of
 
-log = logging.getLogger("jqmaster.jobs")
+log = Log("jqmaster.jobs")
 
 R_co = TypeVar("R_co", covariant=True)
 
@@ -257,11 +258,11 @@ def _log(job: Job, error: BaseException, failure: Failure) -> None:
     # Who raises JobFailed has said all there is to say.
     shown = None if issubclass(type(error), JobFailed) else (type(error), error, error.__traceback__)
     text, subject = "job %s (%s) failed in attempt %d: %s", (job.id, job.name, job.attempt, failure.spec["message"])
-    record = log.makeRecord(log.name, logging.WARNING, __file__, 0, text, subject, shown)
+    record = log.logger.makeRecord(log.name, logging.WARNING, __file__, 0, text, subject, shown)
     if shown:
         record.exc_text = failure.trace.rstrip()  # which formatters take: their own might raise, and has no bounds
     if log.isEnabledFor(logging.WARNING):
-        log.handle(record)
+        log.logger.handle(record)
 
 
 # -- failures -------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Sequence
 
@@ -14,10 +13,11 @@ from jqmaster.engine.packform import MSGPACK
 from jqmaster.server import signing
 from jqmaster.server.sockets import bind_tcp
 from jqmaster.worker.attempts import now
+from jqmaster.worker.log import Log
 from jqmaster.worker.sources import Key
 from jqmaster.worker.worker import Worker
 
-log = logging.getLogger("jqmaster.worker")
+log = Log("jqmaster.worker")
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
 STOP_TIMEOUT_S = 3.0

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import logging
+import errno
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Any, TypeVar
 
+from jqmaster.worker.log import Log
+from jqmaster.worker.threads import CHILD_WAITS, end_if_forked
+
 T = TypeVar("T")
 
-log = logging.getLogger("jqmaster.worker")
+log = Log("jqmaster.worker")
 
 LEAVE_S = 1.5  # beyond the grace: to give back what still runs, and for lifespans
+SAY_S = 0.5
+_LATE = "the worker could not stop in time, and ends now; leases of its jobs run out"
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -27,37 +34,55 @@ class Signals:
     def __init__(self, loop: asyncio.AbstractEventLoop, stop: Callable[[], object], grace_s: float) -> None:
         self._loop = loop
         self._stop = stop
-        self._end = threading.Timer(grace_s + LEAVE_S, self._end_now)
-        self._end.daemon = True
+        self._most_s = grace_s + LEAVE_S
+        self._ends: SimpleQueue[bool] = SimpleQueue()  # True: the end begins; False: it is over. For signal handlers
         self._code = 0
         self._is_told = False
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run `work` on the loop, to its end. What a job left behind, a task or a callback, may raise SystemExit or
         stop the loop: it goes on."""
-        for number in SIGNALS:
-            signal.signal(number, self._hear)
-        # Takes those that a job has blocked in its thread, which may be the loop's.
-        threading.Thread(target=threading.Event().wait, daemon=True).start()
-        os.register_at_fork(after_in_child=self.over)  # in a process that a job forked: its signals are its own
+        self._handlers: dict[int, Any] = dict.fromkeys(SIGNALS, self._hear)
+        self.hold()
+        # It also takes those that a job has blocked in its thread, which may be the loop's.
+        threading.Thread(target=self._watch, daemon=True).start()
+        pid = os.getpid()
+        os.register_at_fork(after_in_child=self._leave)
         task = self._loop.create_task(work)
         task.add_done_callback(lambda _: self._loop.stop())
         while not task.done():
             try:
                 self._loop.run_forever()
-            except (SystemExit, KeyboardInterrupt) as error:
+            except BaseException as error:
+                if isinstance(error, OSError) and error.errno == errno.EBADF:
+                    raise  # a job has closed what the loop waits on
                 log.error("ignored an exception that a job left behind: %r", error)
+            end_if_forked(pid, CHILD_WAITS)
         return task.result()
+
+    def note(self) -> None:
+        """The program's lifespans are entered: what they have set counts as well."""
+        self._handlers = {number: signal.getsignal(number) for number in SIGNALS}
+
+    def hold(self) -> None:
+        """Have the handlers again, which a job may have changed: a coroutine, in the main thread."""
+        for number, handler in self._handlers.items():
+            if handler is not None and signal.getsignal(number) != handler:
+                signal.signal(number, handler)
+
+    def begin_end(self) -> None:
+        """From now on the process has so long. For signal handlers as well."""
+        self._ends.put(True)
 
     def ends(self, code: int) -> None:
         """The worker has stopped, and the process ends with `code`: in time, whatever threads and exit handlers are
         left."""
         self._code = code
-        self._begin_end()
+        self.begin_end()
 
     def over(self) -> None:
         """The worker has stopped: the process may go on, and is what it was."""
-        self._end.cancel()
+        self._ends.put(False)
         for number in SIGNALS:
             if signal.getsignal(number) == self._hear:
                 signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
@@ -67,14 +92,24 @@ class Signals:
         if self._is_told:
             os._exit(128 + number)
         self._is_told = True
-        self._begin_end()
+        self.begin_end()
         with suppress(RuntimeError):  # the loop is closed: the worker has stopped
             self._loop.call_soon_threadsafe(self._stop)
 
-    def _begin_end(self) -> None:
-        if self._end.ident is None:
-            self._end.start()
+    def _watch(self) -> None:
+        begins = self._ends.get()
+        until = time.monotonic() + self._most_s
+        while begins:
+            try:
+                begins = self._ends.get(timeout=max(0.0, until - time.monotonic()))
+            except Empty:
+                with suppress(RuntimeError):
+                    saying = threading.Thread(target=log.error, args=(_LATE,), daemon=True)
+                    saying.start()
+                    saying.join(SAY_S)  # nobody may read it, as a job found that hangs where it logs
+                os._exit(self._code)
 
-    def _end_now(self) -> None:
-        log.error("the worker could not stop in time, and ends now; leases of its jobs run out")
-        os._exit(self._code)
+    def _leave(self) -> None:
+        """In a process that a job forked: its signals are its own, and the loop is not."""
+        self.over()
+        self._loop.stop()

@@ -24,10 +24,11 @@ from jqmaster.engine.replies import Beat, Job, Note
 from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import Forbidden, Internal, JQError, NotFound, TooFast, Unauthorized, Unavailable, Vanished
 from jqmaster.worker.ending import Outcome
+from jqmaster.worker.log import Log
 
 T = TypeVar("T")
 
-log = logging.getLogger("jqmaster.worker")
+log = Log("jqmaster.worker")
 
 Key = tuple[str, str]  # job id, token
 

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import os
 import threading
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Coroutine, Generator
 from contextvars import copy_context
 from functools import partial
 from queue import SimpleQueue
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from jqmaster.worker.ending import trace_of
+from jqmaster.worker.log import Log
 from jqmaster.worker.notes import current_job
 
-log = logging.getLogger("jqmaster.worker")
+T = TypeVar("T")
 
+log = Log("jqmaster.worker")
+
+CHILD_WAITS = RuntimeError("a process that a job has forked cannot wait: the event loop is its parent's")
 Ended = tuple[Any, BaseException | None]
 """How a call ended: what it returned, or what it raised. A future holds no StopIteration, loses the traceback of a
 TimeoutError, and takes a CancelledError for its own."""
@@ -43,15 +47,16 @@ class Threads:
         self._calls: SimpleQueue[_Call | None] = SimpleQueue()
 
     async def run(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """Call `function` in a thread, in this context. Raises what it raises."""
+        """Call `function` in a thread, in this context. Raises what it raises, and RuntimeError where the system has no
+        thread for it."""
         work = partial(copy_context().run, function, *args, **kwargs)
         call = _Call(work, asyncio.get_running_loop().create_future(), threading.Lock())
-        self._calls.put(call)
         # Not a ThreadPoolExecutor: the end of a process waits for its threads, whatever they do, and each child that is
         # forked in one of them waits for itself and ends with exit code 1.
         if not self._idle.acquire(blocking=False) and self._count < self._most:
+            threading.Thread(target=self._work, name=f"job_{self._count + 1}", daemon=True).start()
             self._count += 1
-            threading.Thread(target=self._work, name=f"job_{self._count}", daemon=True).start()
+        self._calls.put(call)  # not before: where no thread can be started this fails, and must not begin later
         try:
             result, error = await call.future
         except asyncio.CancelledError:
@@ -109,3 +114,25 @@ def end_if_forked(pid: int, error: BaseException | None = None) -> None:
         with contextlib.suppress(BaseException):
             os.write(2, trace_of(error).encode())
     os._exit(code)
+
+
+@types.coroutine
+def unforked(work: Coroutine[Any, Any, T], pid: int) -> Generator[Any, Any, T]:
+    """Await `work` in the process `pid`. A child that it has forked ends where it would wait: with its parent's event
+    loop it would be a second worker, on the same connections."""
+    step = partial(work.send, None)
+    while True:
+        try:
+            awaited = step()
+        except StopIteration as end:
+            value: T = end.value
+            return value
+        finally:
+            del step  # or the traceback of what was thrown would hold itself
+        end_if_forked(pid, CHILD_WAITS)
+        try:
+            step = partial(work.send, (yield awaited))
+        except BaseException as error:
+            trace = error.__traceback__  # begins here, which says nothing
+            step = partial(work.throw, error.with_traceback(trace and trace.tb_next))
+            del trace

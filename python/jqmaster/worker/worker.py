@@ -7,9 +7,8 @@ The life of a job here is the same for all: start, heartbeat, outcome, report.
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
@@ -22,11 +21,12 @@ from jqmaster.server import logs
 from jqmaster.worker import ending as endings
 from jqmaster.worker.attempts import Attempts, Running, now
 from jqmaster.worker.ending import Outcome, summary
+from jqmaster.worker.log import Log
 from jqmaster.worker.notes import JobStopped
 from jqmaster.worker.sources import EngineSource, until_heard
-from jqmaster.worker.threads import Threads, end_if_forked
+from jqmaster.worker.threads import CHILD_WAITS, Threads, end_if_forked, unforked
 
-log = logging.getLogger("jqmaster.worker")
+log = Log("jqmaster.worker")
 
 STOP_TIMEOUT_S = 8.0
 """What running jobs have to finish when their worker stops: less than the 10 s that `docker stop` waits."""
@@ -43,7 +43,7 @@ class Function(NamedTuple):
     """What runs the jobs of a name. `call` gives their result, or their whole ending; `retries` says of what it raises
     whether another attempt may follow."""
 
-    call: Callable[[Job], Awaitable[Any]]
+    call: Callable[[Job], Coroutine[Any, Any, Any]]
     retries: Callable[[BaseException], bool] | None = None
 
 
@@ -51,7 +51,8 @@ class Worker:
     """Runs jobs, `concurrency` at a time. `run` until told to stop.
 
     `functions` maps names of jobs to what runs them, some of it in `threads`; one of these that runs on when its job
-    was given up keeps its slot. `on_outcome(outcome, state)` is called for every answer to a report.
+    was given up keeps its slot. `on_outcome(outcome, state)` is called for every answer to a report, `on_stop()`
+    when it begins to stop.
     """
 
     def __init__(
@@ -64,15 +65,17 @@ class Worker:
         fetches: bool = True,
         drain_timeout_s: float = STOP_TIMEOUT_S,
         on_outcome: Callable[[Outcome, str], None] | None = None,
+        on_stop: Callable[[], object] = lambda: None,
     ) -> None:
         self.functions = functions
         self.source = source
         self._threads = threads
         self._fetches = fetches
         self._drain_timeout_s = drain_timeout_s
-        self._on_outcome = on_outcome
+        self._on_outcome, self._on_stop = on_outcome, on_stop
         self._fetching: asyncio.Timeout | None = None
         self._stopping = asyncio.Event()
+        self._has_drained = False
         self._pid = os.getpid()
         self.attempts = Attempts(concurrency, source, threads, self.take, self._asked, self._answered)
 
@@ -80,6 +83,11 @@ class Worker:
     def outlived(self) -> bool:
         """Whether functions run on here whose jobs were given up: threads, and coroutines that swallow their cancel."""
         return self._threads.left > 0 or bool(self.attempts.running)
+
+    @property
+    def works(self) -> bool:
+        """Whether nobody has told it to stop."""
+        return not self._stopping.is_set()
 
     @property
     def running(self) -> list[Running]:
@@ -110,22 +118,26 @@ class Worker:
         running.task = loop.create_task(self._attend(running, self.functions[job.name]))
         self.attempts.add(running)
 
-    async def run(self, stop: asyncio.Event) -> None:
+    async def run(self, stop: asyncio.Event, *, is_alone: bool = False) -> None:
         """Work until `stop` is set, or the worker is asked to stop; then finish what runs within
-        `drain_timeout_s` and give the rest back."""
-        parts = [asyncio.create_task(lasting("heartbeats", self.attempts.beat))]
-        parts += [asyncio.create_task(lasting("reports", self.attempts.report)) for _ in range(REPORTERS)]
-        parts += [asyncio.create_task(lasting("listening", partial(self.source.listen, self.attempts.look)))]
-        fetching = asyncio.create_task(lasting("fetching", self._fetch)) if self._fetches else None
-        stops = [asyncio.create_task(event.wait()) for event in (stop, self._stopping)]
+        `drain_timeout_s` and give the rest back. `is_alone`: nobody but a job can cancel this task."""
+        works, lasts = lambda: self.works, lambda: not self._has_drained
+        parts = [asyncio.create_task(lasting("heartbeats", self.attempts.beat, lasts))]
+        parts += [asyncio.create_task(lasting("reports", self.attempts.report, lasts)) for _ in range(REPORTERS)]
+        parts += [asyncio.create_task(lasting("listening", partial(self.source.listen, self.attempts.look), lasts))]
+        getting = [asyncio.create_task(lasting("stopping", partial(self._told, stop), works))]
+        if self._fetches:
+            getting += [asyncio.create_task(lasting("fetching", self._fetch, works))]
         try:
-            await asyncio.wait(stops, return_when=asyncio.FIRST_COMPLETED)
+            await lasting("work", self._stopping.wait, lambda: is_alone)
         finally:
             self._stopping.set()
+            self._on_stop()
             self.attempts.takes = False
-            await end([*stops, fetching], SAY_S)
-            await self.source.take_back()
-            await self._drain()
+            await end(getting, SAY_S)
+            # Beside each other: a Redis that does not answer now may do so when the grace is over.
+            await asyncio.gather(self.source.take_back(), self._drain())
+            self._has_drained = True
             await end(parts, SAY_S)
             self._threads.stop()
 
@@ -144,7 +156,7 @@ class Worker:
         """Whatever the function raises is how this attempt ends; the worker and other jobs go on."""
         job = running.job
         try:
-            result = await function.call(job)
+            result = await unforked(function.call(job), self._pid)
             end_if_forked(self._pid)
             if isinstance(result, Outcome):
                 return result
@@ -185,7 +197,7 @@ class Worker:
     def _asked(self, request: str) -> None:
         """What is asked of the worker: `quiet`, `stop`, or "" for neither."""
         attempts = self.attempts
-        if self._stopping.is_set() or (attempts.takes == (not request) and request != "stop"):
+        if not self.works or (attempts.takes == (not request) and request != "stop"):
             return
         log.warning("asked to %s", {"": "resume", "quiet": "be quiet"}.get(request, request))
         attempts.takes = not request
@@ -196,6 +208,10 @@ class Worker:
             # Who is quiet gets nothing, and what came meanwhile would not end the wait afterwards.
             with suppress(RuntimeError):  # it is over
                 self._fetching.reschedule(0)
+
+    async def _told(self, stop: asyncio.Event) -> None:
+        await stop.wait()
+        self._stopping.set()
 
     # -- stopping ---------------------------------------------------------------------------------
 
@@ -222,19 +238,25 @@ class Worker:
             log.warning("cannot report some outcomes, their leases will run out: %r", error)
 
 
-async def lasting(name: str, part: Callable[[], Awaitable[None]]) -> None:
-    """Run a part of the worker until it returns or is cancelled. An error nobody foresaw does not end it: it is told,
-    and the part begins again."""
-    failures = 0
+async def lasting(name: str, part: Callable[[], Awaitable[object]], lasts: Callable[[], bool]) -> None:
+    """Run a part of the worker until it returns, or is cancelled when nothing `lasts`. An error nobody foresaw does not
+    end it: it is told, and the part begins again. Nor does a job that cancels all tasks that there are."""
+    failures, pid = 0, os.getpid()
     task = asyncio.current_task()
+    assert task is not None
     while True:
         try:
-            return await part()
+            if failures:
+                await asyncio.sleep(backoff_s(failures - 1))
+            await part()
+            return
         except asyncio.CancelledError:
-            if task is None or task.cancelling():
+            if task.cancelling() and not lasts():
                 raise
+            while task.uncancel():
+                pass
             log.error("the worker's %s was cancelled from outside, restarting it", name)
         except Exception:
+            end_if_forked(pid, CHILD_WAITS)
             log.exception("the worker's %s failed, restarting it", name)
-        await asyncio.sleep(backoff_s(failures))
         failures += 1

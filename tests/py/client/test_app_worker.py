@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import queue
 import threading
@@ -133,6 +134,16 @@ def test_middleware_goes_around_every_job(jq: JQ) -> None:
     jq.burst()
     assert handle.result(timeout=60) == 41
     assert seen == ["outer number", "inner", "job", "out"]
+
+
+async def test_a_worker_that_has_stopped_says_so_when_it_is_to_work_again() -> None:
+    jq = JQ("redis://127.0.0.1:9")
+    jq.job(name="a")(lambda: None)
+    worker, stop = jq.worker(), asyncio.Event()
+    stop.set()
+    assert await worker.serve(stop) is False
+    with pytest.raises(RuntimeError, match="make another"):
+        await worker.serve(stop)
 
 
 def test_a_lifespan(jq: JQ) -> None:

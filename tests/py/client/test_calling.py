@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
+import msgpack
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,3 +51,22 @@ def test_what_was_called_is_what_is_called(function: Any, args: list[Any], kwarg
     packed = serializer.dumps(signature.encode(tuple(args), kwargs))
     args_, kwargs_ = signature.decode(serializer.loads(packed))
     assert function(*args_, **kwargs_) == expected
+
+
+@dataclasses.dataclass
+class Node:
+    next: Node | None = None
+
+
+def test_what_holds_itself_is_refused_as_all_that_cannot_be_packed() -> None:
+    node = Node()
+    node.next = node
+    for value in (node, {"in": [node]}):
+        with pytest.raises(ValueError, match="holds itself"):
+            MessagePack().dumps(value)
+
+
+@pytest.mark.parametrize("packed", [b"\x81\x81\x01\x02\x03", msgpack.packb(msgpack.Timestamp(1 << 40)), b"\xc1", b""])
+def test_what_others_packed_and_python_has_not_is_refused(packed: bytes) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        MessagePack().loads(packed)

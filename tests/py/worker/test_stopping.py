@@ -219,6 +219,20 @@ def test_a_worker_that_stood_still_begins_nothing_whose_lease_is_over(
     assert [word for word, _ in notes(tmp_path)] == ["begins", "ends"] * 2
 
 
+def test_a_redis_that_does_not_answer_at_first_takes_back_what_outlasts_its_grace(
+    fresh_server: RedisServer, tmp_path: Path
+) -> None:
+    jq = JQ(fresh_server.url, queue="all")
+    (tmp_path / "program.py").write_text(PROGRAM.replace("JQ(", f"JQ({fresh_server.url!r}, "))
+    with worker(tmp_path, stop_timeout="5s") as one, redis.Redis.from_url(fresh_server.url) as own:
+        handle = enqueued(jq, "thread", 600.0, timeout=600.0)
+        until_begun(tmp_path)
+        own.client_pause(4500)
+        one.signal()
+        assert one.ends(SOON_S) == 0
+    assert handle.status() in ("scheduled", "queued") and handle.document()["retry_count"] == 0
+
+
 @pytest.mark.parametrize("name", ["sleeps", "computes"])
 def test_a_blocked_loop_does_not_keep_a_worker_from_stopping(name: str, program: JQ, tmp_path: Path) -> None:
     with worker(tmp_path) as one:
