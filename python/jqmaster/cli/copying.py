@@ -68,13 +68,13 @@ async def import_records(engine: Engine, records: Iterable[bytes]) -> int:
 
     Raises Invalid (no records, or not in order), Conflict, Version, Unavailable, UnsuitableServer and ValueError.
     """
-    from jqmaster.engine.scripts import check_server, install
+    from jqmaster.engine.scripts import check_server, load
 
     await check_server(engine.redis)
     count = 0
     for chunk in _chunks(records):
         count += await engine.call("import", chunk)
-    await install(engine.redis, engine.namespace, engine.scripts)
+    await load(engine.redis, engine.namespace, engine.scripts)
     return count
 
 

@@ -20,7 +20,7 @@ from jqmaster.connection.connect import connect
 from jqmaster.connection.redis_client import RedisClient, refusal
 from jqmaster.connection.together import Together
 from jqmaster.engine.calling import Argument, Holding, Operations, Spec, given, pack
-from jqmaster.engine.scripts import check_namespace, install, is_missing_function, load, load_library, refuses_functions
+from jqmaster.engine.scripts import check_namespace, is_missing_function, load, load_library, refuses_functions
 from jqmaster.errors import JQError, Unavailable, Vanished, Version, from_redis
 
 __all__ = ["Argument", "Engine", "Holding", "Operations", "Spec", "connect", "given", "pack"]
@@ -162,7 +162,7 @@ class Engine(Operations):
                 self._do_without_functions(script, problem)
             case "namespace":
                 self._allow_setup(was_known)
-                await install(self.redis, self.namespace, self.scripts)
+                await load(self.redis, self.namespace, self.scripts)
             case "library" if self._library:
                 log.info("namespace %s: functions are missing in Redis, loading them", self.namespace)
                 if not await load_library(self.redis, self._library):

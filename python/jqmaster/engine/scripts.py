@@ -65,12 +65,8 @@ async def load(client: RedisClient, namespace: str, scripts: Bundle | None = Non
     to repeat. Raises ValueError for a name, UnsuitableServer, Version (data of another schema: the manifest is left
     alone), Conflict (an import has begun), Unavailable.
     """
-    chosen = builtin() if scripts is None else scripts
-    return await install(client, check_namespace(namespace), chosen)
-
-
-async def install(client: RedisClient, namespace: str, scripts: Bundle) -> str:
-    """As ``load``, for a namespace whose name was checked. Whoever sets a namespace up comes by here."""
+    check_namespace(namespace)
+    scripts = builtin() if scripts is None else scripts
     await check_server(client)
     library = scripts.library
     try:

@@ -12,7 +12,7 @@ import pytest
 from jqmaster.bundle.build import Bundle, builtin
 from jqmaster.engine.calling import Holding
 from jqmaster.engine.engine import connect
-from jqmaster.engine.scripts import install
+from jqmaster.engine.scripts import load
 from settable import SettableEngine
 from topologies import Node, nodes, until
 
@@ -73,7 +73,7 @@ async def test_what_was_lost_is_not_given_out_again(pair: list[Node], scripts: B
     async with AsyncExitStack() as stack:
         old, new = [await Side.enter(stack, node, scripts) for node in pair]
         await old.engine.set_clock(old.engine.now_ms)
-        await install(old.engine.redis, NAMESPACE, scripts)
+        await load(old.engine.redis, NAMESPACE, scripts)
         for _ in range(ROUNDS):
             await one_failover(old, new, clock)
             old, new = new, old

@@ -14,7 +14,7 @@ from http_support import JSON, MSGPACK, Api, api, asgi, hold_against_document, m
 from jqmaster.bundle.build import builtin
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine, connect
-from jqmaster.engine.scripts import install
+from jqmaster.engine.scripts import load
 from jqmaster.engine.waiting import Waiting
 from jqmaster.server.http.app import App
 from jqmaster.server.keyring import Keyring
@@ -179,7 +179,7 @@ async def test_a_body_over_the_limit_is_refused(api: Api, chunks: int) -> None:
 async def lonely(fresh_server: RedisServer, namespace: str) -> Any:
     """An API whose Redis is its own, to be broken."""
     async with connect(f"unix://{fresh_server.socket}?socket_timeout=2") as client:
-        await install(client, namespace, builtin())
+        await load(client, namespace, builtin())
         engine = Engine(client, namespace, recreate=True)
         waiting, ended = Waiting(engine), Ended(engine)
         master = Master(engine, waiting, ended, Keyring(engine))

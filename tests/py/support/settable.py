@@ -6,14 +6,14 @@ from redis.asyncio import Redis
 
 from jqmaster.bundle.build import Clock, builtin
 from jqmaster.engine.engine import Engine
-from jqmaster.engine.scripts import install
+from jqmaster.engine.scripts import load
 
 
 async def set_up(redis: Redis, namespace: str, clock: Clock = "server") -> None:
-    """As `install` does, which costs more than most tests: the manifest is copied from a namespace that has it."""
+    """As `load` does, which costs more than most tests: the manifest is copied from a namespace that has it."""
     scripts, template = builtin(clock), f"{{with-{clock}}}"
     if not await redis.copy(f"{template}:manifest", f"{namespace}:manifest"):
-        await install(redis, template, scripts)
+        await load(redis, template, scripts)
         await redis.copy(f"{template}:manifest", f"{namespace}:manifest")
     await redis.execute_command("EVAL", scripts["setup"].source, 2, namespace, f"{namespace}:meta")
 
