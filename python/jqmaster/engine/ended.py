@@ -7,11 +7,9 @@ import contextlib
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-import msgpack
-
 from jqmaster.connection.subscriptions import listened
 from jqmaster.connection.wake import end
-from jqmaster.engine import packform
+from jqmaster.engine import replies
 from jqmaster.engine.engine import Engine
 from jqmaster.errors import Unavailable
 
@@ -98,7 +96,7 @@ class Ended:
 async def glance(engine: Engine, job_id: bytes) -> str | None:
     """The state of a job, None for an unknown one. Nobody is told of its end, so nothing is written."""
     [document] = await engine.raw("get", job_id)
-    return None if document is None else str(msgpack.unpackb(packform.members(document)["status"]))
+    return None if document is None else str(replies.document(document)["status"])
 
 
 async def _soon(asking: Coroutine[Any, Any, T]) -> T:

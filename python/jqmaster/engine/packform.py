@@ -1,4 +1,4 @@
-"""MessagePack taken apart and put together without unpacking arguments, results and errors.
+"""MessagePack taken apart without unpacking arguments, results and errors.
 
 Those three are *blobs*: they are cut out of what came by their offsets and put into what goes out as they are,
 so that what a client sent comes back byte for byte, whatever its encoding chose.
@@ -19,31 +19,9 @@ MSGPACK = "application/msgpack"
 READER_LEVELS = 1024
 MAX_LEVELS = 500
 
-# Making one takes longer than packing a small map. It keeps nothing between calls.
-_PACKER = msgpack.Packer()
-
 
 def reader(raw: bytes, /, **options: Any) -> Any:
     """msgpack's own, at the beginning of `raw`."""
     unpacker = msgpack.Unpacker(None, max_buffer_size=max(1, len(raw)), **options)
     unpacker.feed(raw)
     return unpacker
-
-
-def cut(unpacker: Any, raw: bytes) -> bytes:
-    """The next value's own bytes, unread; `raw` is what the unpacker reads."""
-    start = unpacker.tell()
-    unpacker.skip()
-    return raw[start : unpacker.tell()]
-
-
-def members(packed: bytes) -> dict[Any, bytes]:
-    """The values of a map, unread."""
-    unpacker = reader(packed, strict_map_key=False)
-    return {unpacker.unpack(): cut(unpacker, packed) for _ in range(unpacker.read_map_header())}
-
-
-def pack(value: Any) -> bytes:
-    """Pack a value of our own making."""
-    packed: bytes = _PACKER.pack(value)
-    return packed

@@ -130,10 +130,11 @@ def document(packed: bytes) -> Document:
             continue
         start = unpacker.tell()
         try:
-            fields[name] = packform.cut(unpacker, packed)
+            unpacker.skip()
         except (ValueError, msgpack.UnpackException):
             fields[name] = packed[start:]
             break
+        fields[name] = packed[start : unpacker.tell()]
     return fields
 
 

@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 import msgpack
 import msgspec
 from msgspec import Raw
+from msgspec.msgpack import encode
 
 from jqmaster.server.http_error import invalid
 from jqmaster.server.reader import check
@@ -34,7 +35,7 @@ def to_msgpack(text: bytes, field: str | None = None) -> bytes:
     """The MessagePack form of JSON; of a key that is there twice the last. Raises 400 saying what is wrong."""
     try:
         value = json.loads(text.decode(), object_hook=_special, parse_constant=_refuse)
-        packed = msgspec.msgpack.encode(value)
+        packed = encode(value)
     except RecursionError:
         raise invalid(field, "nested too deeply") from None
     except (ValueError, TypeError, OverflowError) as error:
@@ -73,7 +74,7 @@ def to_json(raw: bytes, apart: int = _APART) -> bytes:
         parts = _PARTS.decode(raw) if apart else None
         if isinstance(parts, list):
             return b"[%s]" % b",".join([to_json(bytes(part), apart - 1) for part in parts])
-        if parts and msgspec.msgpack.encode(parts) == raw:  # or it has a key twice
+        if parts and encode(parts) == raw:  # or it has a key twice
             members = _object(list(parts.items())).items()
             return b"{%s}" % b",".join([b"%s:%s" % (_dumps(k), to_json(bytes(v), apart - 1)) for k, v in members])
     return b'{"$msgpack":"%s"}' % base64.b64encode(raw)

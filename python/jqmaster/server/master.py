@@ -8,7 +8,6 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Literal
 
-from jqmaster import __version__
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import Waiting
@@ -44,10 +43,3 @@ class Master:
     def __post_init__(self) -> None:
         for engine in self.engine.engines:
             engine.observe = self.meters.call
-
-    def about(self) -> dict[str, str]:
-        """As `GET /session` has it."""
-        return {
-            "version": __version__, "namespace": self.engine.namespace, "redis": self.redis,
-            "environment": self.environment, "color": self.color,
-        }  # fmt: skip

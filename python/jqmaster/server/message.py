@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -77,14 +76,6 @@ def unknown_field(name: str, known: Iterable[str], kind: str = "field") -> HttpE
 def no_such_job(job_id: str) -> HttpError:
     """404 for a job."""
     return HttpError("NOTFOUND", f"no such job: {printable(job_id)}")
-
-
-def seconds(value: Any, name: str, most: float) -> float:
-    """`value` as a number of seconds from 0 to `most`, or 400."""
-    with suppress(TypeError, ValueError):
-        if 0 <= (number := float(value)) <= most:
-            return number
-    raise invalid(name, f"expected 0 to {most:g} seconds, got {printable(str(value), 40)}")
 
 
 @lru_cache(maxsize=256)

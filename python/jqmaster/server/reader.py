@@ -9,9 +9,10 @@ from typing import Any
 import msgpack
 import msgspec
 from msgspec import Raw
+from msgspec.msgpack import encode
 
 from jqmaster.engine import tracing
-from jqmaster.engine.packform import MAX_LEVELS, NIL, READER_LEVELS, pack, reader
+from jqmaster.engine.packform import MAX_LEVELS, NIL, READER_LEVELS, reader
 from jqmaster.server.http_error import invalid
 
 _MARGIN = b"\x91" * (READER_LEVELS - MAX_LEVELS)
@@ -19,7 +20,7 @@ _MAP = msgspec.msgpack.Decoder(dict[str, Raw])
 _MAPS = msgspec.msgpack.Decoder(list[dict[str, Raw]])
 _VALUES = msgspec.msgpack.Decoder(list[Raw])
 _TEXTS = msgspec.msgpack.Decoder(list[str])
-_FAILURE = pack("failure")
+_FAILURE = encode("failure")
 _AT = re.compile(r" - at .*?\$((?:\[\d+\])*)`")
 BLOBS: Mapping[str, bytes] = {"NewJob": NIL, "JobChange": b"", "Outcome": NIL}
 """What scripts take lists of with a value behind each spec, and what stands there for none."""
@@ -76,12 +77,7 @@ def members(packed: bytes) -> dict[str, Raw]:
 
 def extended(document: bytes, **values: bytes) -> bytes:
     """A document of a script's with further values, packed already."""
-    return msgspec.msgpack.encode({**_MAP.decode(document), **{name: Raw(value) for name, value in values.items()}})
-
-
-def map_with(values: Mapping[str, Any]) -> bytes:
-    """A map as scripts take it; values may be packed already."""
-    return msgspec.msgpack.encode(values)
+    return encode({**_MAP.decode(document), **{name: Raw(value) for name, value in values.items()}})
 
 
 def parts(packed: bytes, path: str, kind: str, context: Mapping[str, str]) -> list[bytes]:
@@ -115,7 +111,7 @@ def _item(spec: dict[str, Any], path: str, kind: str, context: Mapping[str, str]
         headers = tracing.merged(unpacked(spec.get("headers", b"\x80")), context)
         spec |= {} if headers is None else {"headers": headers}
     value = bytes(spec.pop(name, BLOBS[kind]))
-    return [map_with(spec), value, *follow]
+    return [encode(spec), value, *follow]
 
 
 def _decoded(decoder: msgspec.msgpack.Decoder[Any], packed: bytes, path: str = "") -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgpack
 from aiohttp import web
 
-from jqmaster.engine import packform, replies
+from jqmaster.engine import replies
 from jqmaster.engine.packform import MSGPACK
 from jqmaster.server import signing
 from jqmaster.server.sockets import bind_tcp
@@ -76,4 +76,4 @@ class PushHost:
 
 def _error(status: int, code: str, message: str) -> web.Response:
     document = {"error": {"code": code, "message": message}}
-    return web.Response(status=status, body=packform.pack(document), content_type=MSGPACK)
+    return web.Response(status=status, body=msgpack.packb(document), content_type=MSGPACK)

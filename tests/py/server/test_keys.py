@@ -12,7 +12,7 @@ import pytest
 
 from http_support import Answer, Api, master
 from jqmaster.engine import secret
-from jqmaster.engine.packform import pack
+from jqmaster.engine.calling import pack
 from jqmaster.manifest.contract import ANYBODY, ROLES
 from jqmaster.server.http.app import SMALL
 from jqmaster.server.http.routes import ROUTES, Route

@@ -14,7 +14,8 @@ import time
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from typing import Any, TypeVar
 
-from jqmaster.engine import packform
+from msgspec.msgpack import encode
+
 from jqmaster.engine.packform import MSGPACK
 from jqmaster.errors import JQError
 from jqmaster.server import jsonform, logs
@@ -163,7 +164,7 @@ class _Exchange(Request):
         if error.status == 503:
             level = logging.INFO if error.code == "DRAINING" else logging.WARNING
             logger.log(level, "%s: %s", self._name, error.message)
-        return Reply(error.status, packform.pack(error.body()), headers=error.headers())
+        return Reply(error.status, encode(error.body()), headers=error.headers())
 
     # -- the body ---------------------------------------------------------------------------------
 

@@ -14,8 +14,9 @@ from typing import Annotated, Any, cast
 import msgpack
 import msgspec
 from msgspec import Raw
+from msgspec.msgpack import encode
 
-from jqmaster.engine import calling, packform, tracing
+from jqmaster.engine import calling, tracing
 from jqmaster.engine.packform import FALSE, NIL
 from jqmaster.engine.replies import pairs
 from jqmaster.engine.waiting import NOTHING
@@ -27,8 +28,8 @@ from jqmaster.server.http import within
 from jqmaster.server.http_error import HttpError, invalid
 from jqmaster.server.jsonform import to_msgpack
 from jqmaster.server.master import Master
-from jqmaster.server.message import Reply, Request, seconds, unknown_field
-from jqmaster.server.reader import extended, map_of, map_with, members, parts, printable, unpacked
+from jqmaster.server.message import Reply, Request, unknown_field
+from jqmaster.server.reader import extended, map_of, members, parts, printable, unpacked
 
 MOST_WAIT_S = 300
 _MOST_ARGUMENTS = 10_000  # more than any script takes; to read millions would take seconds
@@ -61,9 +62,9 @@ async def run(
     await within.check(master.engine, who, operation, {**spec, **behind})
     # What no client says itself: who does it, and with which key a worker is registered.
     if name == "register" and who.key_id and spec and spec.get("announce") is not True:
-        arguments[0] = map_with({**members(arguments[0]), "key": who.key_id})
+        arguments[0] = encode({**members(arguments[0]), "key": who.key_id})
     elif spec and name in _NOTED:
-        arguments[0] = map_with({**members(arguments[0]), "actor": who.name})
+        arguments[0] = encode({**members(arguments[0]), "actor": who.name})
     if name == "pick":
         reply = await _pick(master, request, arguments, spec, wait_s)
     else:
@@ -147,8 +148,16 @@ class Call(Route):
 
     async def answer(self, master: Master, request: Request) -> Reply:
         """As the script does."""
-        wait_s = seconds(request.query.get("timeout", 0), "timeout", MOST_WAIT_S)
-        return Reply(200, packform.pack(await run(master, request, self.operation, _arguments(request.body), wait_s)))
+        wait_s = timeout_s(request.query.get("timeout", 0))
+        return Reply(200, encode(await run(master, request, self.operation, _arguments(request.body), wait_s)))
+
+
+def timeout_s(value: Any) -> float:
+    """How long a request may wait, or 400."""
+    with contextlib.suppress(TypeError, ValueError):
+        if 0 <= (seconds := float(value)) <= MOST_WAIT_S:
+            return seconds
+    raise invalid("timeout", f"expected 0 to {MOST_WAIT_S} seconds, got {printable(str(value), 40)}")
 
 
 def _arguments(body: bytes) -> list[bytes]:
@@ -185,10 +194,10 @@ class Translation(Route):
     async def answer(self, master: Master, request: Request) -> Reply:
         """As the operation does."""
         given = self._read(request)
-        wait_s = seconds(unpacked(given.pop("timeout", None)) or 0, "timeout", MOST_WAIT_S) if self._may_wait else 0.0
+        wait_s = timeout_s(unpacked(given.pop("timeout", None)) or 0) if self._may_wait else 0.0
         # Conditions stand by themselves in a query, and so do options in a body.
         request.rename = lambda path: path.removeprefix("where." if self._queried else "options.")
-        arguments = cast(list[bytes], calling.packed(self.operation, given, map_with))
+        arguments = cast(list[bytes], calling.packed(self.operation, given, encode))
         return answer_of(self.operation.reply(given), await run(master, request, self.operation, arguments, wait_s))
 
     def _read(self, request: Request) -> dict[str, Any]:
@@ -269,7 +278,7 @@ def answer_of(declared: contract.Reply, reply: Any) -> Reply:
         case _:
             shown = _shown(declared.of, reply)
             shown = {declared.name: shown} if declared.name else shown
-    return Reply(200, msgspec.msgpack.encode(shown))
+    return Reply(200, encode(shown))
 
 
 def _shown(of: Type, value: Any) -> Any:

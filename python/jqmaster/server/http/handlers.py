@@ -6,19 +6,22 @@ from __future__ import annotations
 import asyncio
 from functools import cache
 
-from jqmaster.engine import packform, secret, tracing
+from msgspec.msgpack import encode
+
+from jqmaster import __version__
+from jqmaster.engine import secret, tracing
 from jqmaster.engine.calling import contract_of
 from jqmaster.engine.ended import ENDED
 from jqmaster.errors import Unavailable
 from jqmaster.manifest.contract import ROLES, rights_of
 from jqmaster.manifest.manifest import PACKAGE, operations
 from jqmaster.server.http import access, within
-from jqmaster.server.http.calls import MOST_WAIT_S, Own, refuse_draining, run
+from jqmaster.server.http.calls import Own, refuse_draining, run, timeout_s
 from jqmaster.server.http_error import HttpError, invalid
 from jqmaster.server.keyring import ANYBODY, Identity
 from jqmaster.server.master import Master
-from jqmaster.server.message import Reply, Request, no_such_job, seconds
-from jqmaster.server.reader import extended, item, map_with, members, unpacked
+from jqmaster.server.message import Reply, Request, no_such_job
+from jqmaster.server.reader import extended, item, members, unpacked
 
 READY_S = 1.0
 
@@ -38,9 +41,9 @@ async def enqueue_one(master: Master, request: Request) -> Reply:
     request.rename = lambda path: path.removeprefix("options.").removeprefix("jobs[0]").removeprefix(".")
     arguments = item(request.body, "NewJob", tracing.carried(request.headers))
     if (token := request.header("Idempotency-Key")) is not None:
-        arguments.insert(0, map_with({"request": token}))
+        arguments.insert(0, encode({"request": token}))
     job_id, is_new = await run(master, request, contract_of("enqueue"), arguments)
-    return Reply(201 if is_new else 200, packform.pack({"job_id": job_id.decode()}))
+    return Reply(201 if is_new else 200, encode({"job_id": job_id.decode()}))
 
 
 @Own
@@ -72,16 +75,16 @@ async def poll_job(master: Master, request: Request) -> Reply:
     @bound any
     @http GET /job/{id}/polling
     """
-    timeout_s = seconds(request.query.get("timeout", 5), "timeout", MOST_WAIT_S)
+    wait_s = timeout_s(request.query.get("timeout", 5))
     job_id = request.params["id"].encode()
     await within.check(master.engine, request.who, contract_of("watch"), {"ids": [job_id]})
-    state = await master.ended.wait(job_id, timeout_s)
+    state = await master.ended.wait(job_id, wait_s)
     if state is None:
         raise no_such_job(request.params["id"])
     if state in ENDED:
         return await job.answer(master, request)
     refuse_draining(master)
-    raise HttpError("TIMEOUT", f"the job has not ended within {timeout_s:g} s; it is {state}")
+    raise HttpError("TIMEOUT", f"the job has not ended within {wait_s:g} s; it is {state}")
 
 
 @Own
@@ -93,7 +96,7 @@ async def alive(_master: Master, _request: Request) -> Reply:
     @role anybody
     @http GET /alive
     """
-    return Reply(200, packform.pack({"status": "ok"}))
+    return Reply(200, encode({"status": "ok"}))
 
 
 @Own
@@ -111,7 +114,7 @@ async def health(master: Master, _request: Request) -> Reply:
             await master.engine.config()  # which also finds a namespace that is missing, or of another schema
     except TimeoutError as late:
         raise Unavailable(f"Redis did not answer within {READY_S:g} s", late) from late
-    return Reply(200, packform.pack({"status": "ok", "form": master.engine.engines[0].form_in_use}))
+    return Reply(200, encode({"status": "ok", "form": master.engine.engines[0].form_in_use}))
 
 
 @cache
@@ -161,9 +164,9 @@ async def create_key(master: Master, request: Request) -> Reply:
     @http POST /keys
     """
     new = secret.new()
-    spec = map_with({**members(request.body), "id": new.id, "digest": new.digest})
+    spec = encode({**members(request.body), "id": new.id, "digest": new.digest})
     document = await run(master, request, contract_of("grant"), [spec])
-    return Reply(200, extended(document, key=packform.pack(new.text)))
+    return Reply(200, extended(document, key=encode(new.text)))
 
 
 @Own
@@ -220,7 +223,11 @@ def _session(master: Master, request: Request, who: Identity, *, has_session: bo
             for route in operation.routes
             if route.method == "GET" and (operation.lacking(who.roles) or not within.may_ask(who, operation))
         ],
-        "asks": master.keyring.is_required, "session": has_session, "master": master.about(),
+        "asks": master.keyring.is_required, "session": has_session,
+        "master": {
+            "version": __version__, "namespace": master.engine.namespace, "redis": master.redis,
+            "environment": master.environment, "color": master.color,
+        },
     }  # fmt: skip
     cookies = [access.cookie_for(master, who, request)] if has_session else []
-    return Reply(200, packform.pack(document), headers=cookies)
+    return Reply(200, encode(document), headers=cookies)
