@@ -18,7 +18,6 @@ from jqmaster.engine.engine import Operations
 from jqmaster.engine.http_connection import Answer, HttpConnection, NotSent
 from jqmaster.engine.packform import MSGPACK
 from jqmaster.engine.replies import Picked
-from jqmaster.engine.secret import shown
 from jqmaster.errors import Unavailable
 
 TIMEOUT_S = 30.0
@@ -27,7 +26,6 @@ CONNECT_S = 5.0
 SILENT_S = 10.0  # a server that says nothing for longer hangs: it would say by then that Redis does
 SLOWEST = 1 << 20  # bytes a second that come through to it
 MOST_IDLE = 32  # connections to one server
-_HEADERS = {"content-type": MSGPACK, "accept": MSGPACK}
 
 
 class HttpEngine(Operations):
@@ -41,14 +39,13 @@ class HttpEngine(Operations):
         """`timeout_s`: how long a call may take, with all that is tried."""
         self._timeout_s = timeout_s
         self._urls = [url.rstrip("/") for url in urls]
-        self._headers = {**_HEADERS, **shown(key)}
+        self._headers = {"content-type": MSGPACK, "accept": MSGPACK}
+        if key is not None:
+            self._headers["authorization"] = f"Bearer {key}"
         self._idle: Mapping[str, list[HttpConnection]] = {url: [] for url in self._urls}
         self._is_closed = False
 
-    async def raw(self, operation: str, *arguments: Argument) -> Any:
-        return await self._raw(operation, arguments)
-
-    async def _raw(self, operation: str, arguments: Sequence[Argument], wait_s: float = 0) -> Any:
+    async def raw(self, operation: str, *arguments: Argument, wait_s: float = 0) -> Any:
         path = f"/call/{operation}" + (f"?timeout={wait_s:g}" if wait_s else "")
         timeout_s = wait_s + POLL_MARGIN_S if wait_s else None
         is_read = contract_of(operation).flags == "read"
@@ -57,7 +54,7 @@ class HttpEngine(Operations):
 
     async def pick_waiting(self, wait_s: float, **wish: Any) -> Picked:
         """As `pick`, which waits for a job so many seconds."""
-        return replies.picked(await self._raw("pick", packed(contract_of("pick"), given(**wish)), wait_s))
+        return replies.picked(await self.raw("pick", *packed(contract_of("pick"), given(**wish)), wait_s=wait_s))
 
     # -- requests ----------------------------------------------------------------------------------------------
 

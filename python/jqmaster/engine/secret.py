@@ -4,11 +4,9 @@ comes by its key, and shows it. No message here tells the key."""
 from __future__ import annotations
 
 import hashlib
-import hmac
 import os
 import re
 import secrets
-from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -45,11 +43,6 @@ def digest_of(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def fits(secret: str, digest: str) -> bool:
-    """Whether this is the digest's secret; as long for any that is not."""
-    return hmac.compare_digest(digest_of(secret), digest)
-
-
 def key_of(key: str | None = None, file: str | os.PathLike[str] | None = None) -> str | None:
     """The key given, or that in the file given, or in `JQ_KEY`, or in the file that `JQ_KEY_FILE` names; None: none.
     Raises ValueError for what is no key, OSError for a file that cannot be read."""
@@ -62,11 +55,6 @@ def key_of(key: str | None = None, file: str | os.PathLike[str] | None = None) -
         where = f"{os.fspath(file)}" if file is not None else "the key given, or JQ_KEY"
         raise ValueError(f"{where}: expected a key such as jq_0123456789ab_…")
     return key
-
-
-def shown(key: str | None) -> Mapping[str, str]:
-    """The headers that show a key."""
-    return {} if key is None else {"authorization": f"Bearer {key}"}
 
 
 def masters_of(url: str, namespace: str | None = None) -> list[str]:

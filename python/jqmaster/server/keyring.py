@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import fnmatch
 import glob
+import hmac
 import logging
 import math
 import secrets
@@ -31,7 +32,6 @@ log = logging.getLogger("jqmaster.keys")
 
 KNOWN_S = 0.5
 TOUCH_EVERY_S = 60.0  # `used_ms` is exact to this
-SEAL_BYTES = 32
 
 
 @dataclass(slots=True, eq=False)
@@ -90,16 +90,11 @@ class Keyring:
         self._looking = asyncio.Lock()  # one after the other: what was read last holds
         self._looked = -KNOWN_S
 
-    @property
-    def count(self) -> int:
-        """How many keys there are, expired ones included."""
-        return len(self._keys)
-
     def find(self, text: str) -> Identity | None:
         """Who shows this key; None when there is no such key, or not any more."""
         key_id, shown = secret.split(text)
         who = self.identity(key_id)
-        return who if who is not None and secret.fits(shown, who.digest) else None
+        return who if who is not None and hmac.compare_digest(secret.digest_of(shown), who.digest) else None
 
     def identity(self, key_id: str) -> Identity | None:
         """Who has a key; None when it is not good any more."""
@@ -145,7 +140,7 @@ class Keyring:
             keys = self._engine.each("keys", count=1000, digests=True)
             found = {key["id"]: _identity_of(key) async for key in keys}
             if found and not self._seal:
-                mine, place = secrets.token_bytes(SEAL_BYTES), f"{self._engine.namespace}{SEAL}"
+                mine, place = secrets.token_bytes(32), f"{self._engine.namespace}{SEAL}"
                 before: Any = await self._engine.redis.set(place, mine, nx=True, get=True)
                 self._seal = before or mine
             for key_id in found.keys() & self._keys.keys():

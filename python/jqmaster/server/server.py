@@ -164,10 +164,9 @@ class Server:
         """The namespace's keys. Raises JQError, and StartError where others than this host may ask, and there are
         none."""
         options = self.options
-        is_closed = bool(options.trusted_proxies)
-        keyring = Keyring(engine, required=is_closed or not (options.is_local or options.insecure))
+        keyring = Keyring(engine, required=bool(options.trusted_proxies))
         await keyring.look()
-        if not (keyring.count or options.is_local or is_closed):
+        if not (keyring.is_required or options.is_local):
             if not options.insecure:
                 raise StartError(
                     f"on {options.host} others than this host can ask, and {options.namespace} has no keys. Create "

@@ -57,7 +57,7 @@ class TestTheKeyOfTheCommandLine:
         made = call("keys", "create", "root", "--role", "admin", *on_redis(redis_url, namespace))
         assert made.code == 0, made.err
         deadline = time.monotonic() + 60
-        while not keyed.master.keyring.count and time.monotonic() < deadline:
+        while not keyed.master.keyring.is_required and time.monotonic() < deadline:
             time.sleep(0.01)
         return made.out.strip()
 
@@ -86,9 +86,6 @@ class TestTheKeyOfTheCommandLine:
     ) -> None:
         monkeypatch.setenv("JQ_KEY", key)
         made = json.loads(call("keys", "create", "bob", "--role", "operator", "--json", "--url", keyed.url).out)
-        deadline = time.monotonic() + 60
-        while keyed.master.keyring.count < 2 and time.monotonic() < deadline:
-            time.sleep(0.01)
         monkeypatch.setenv("JQ_KEY", made["key"])
         assert call("call", "queue", "mail", "--max-waiting", "5", "--url", keyed.url).code == 0
         refused = call("call", "config", "--set", "done_max=5", "--url", keyed.url)
