@@ -87,10 +87,6 @@ class Channel:
         """Whether it takes a connection, as it does until Redis ends the last block."""
         return self._listener is not None and not self._listener.done()
 
-    async def sleep(self, timeout_s: float, who: str = "") -> bool:
-        """`sleep` here alone."""
-        return bool(await sleep([self], timeout_s, who))
-
     def enter(self, alarm: asyncio.Event, who: str) -> None:
         """Have `alarm` set when somebody is to look here."""
         self._sleepers[alarm] = who

@@ -114,7 +114,9 @@ class Waiting:
             for engine in poll.called:
                 poll.wish.channels[engine].pass_on()
             for engine in poll.unanswered:
-                self._spawn(self._take_back(engine, poll.spec))
+                task = asyncio.create_task(self._take_back(engine, poll.spec), name="give back")
+                self._background.add(task)
+                task.add_done_callback(self._background.discard)
 
     def look_again(self, worker: str) -> None:
         """Have this worker's long polls look at once: what it was refused may be its now."""
@@ -255,8 +257,3 @@ class Waiting:
                         failures += 1
                 if jobs := [job.held for job in replies.picked(reply).jobs]:
                     await engine.release(str(spec.get("worker")), jobs)
-
-    def _spawn(self, work: Any) -> None:
-        task = asyncio.create_task(work, name="give back")
-        self._background.add(task)
-        task.add_done_callback(self._background.discard)

@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 import aiohttp
 import msgpack
 
-from jqmaster.connection.wake import WINDOW_MS, Channel
+from jqmaster.connection.wake import WINDOW_MS, Channel, sleep
 from jqmaster.engine.calling import new_request
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.packform import MSGPACK
@@ -46,7 +46,6 @@ _NO_OUTCOME = (
     "the worker's answer is no outcome: expected a map with type success or failure, and of other fields only "
     + ", ".join(sorted(_OUTCOME_FIELDS - {"type"}))
 )
-_HEADERS = {"content-type": MSGPACK, "accept": MSGPACK}
 _ANSWERS = {
     202: Answer("accepted"),
     400: failure("the worker refused the job as bad (400)", should_retry=False),
@@ -64,7 +63,7 @@ class Dispatch(Sender):
 
     what = "worker"
     most = 10_000  # workers' `max_jobs` bound them first
-    headers = _HEADERS
+    headers: ClassVar = {"content-type": MSGPACK, "accept": MSGPACK}
 
     def __init__(self, engine: Engine, master: str, egress: Egress, meters: Meters, keyring: Keyring) -> None:
         super().__init__(engine, master, egress, meters)
@@ -85,7 +84,7 @@ class Dispatch(Sender):
         self._request = new_request()  # only now: what an answer brought that was lost comes again
         if not parts and next_ms != 0:
             self._channel.look_in(next_ms)
-            await self._channel.sleep(LOOK_WITHOUT_S if without else LOOK_EVERY_S)
+            await sleep([self._channel], LOOK_WITHOUT_S if without else LOOK_EVERY_S)
         return assigned(parts)
 
     async def refuse(self, push: Push, answer: Answer) -> None:

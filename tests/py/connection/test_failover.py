@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from failovers import NAMESPACE, SOON_S, Client
 from jqmaster import JQ
-from jqmaster.connection.wake import Channel
+from jqmaster.connection.wake import Channel, sleep
 from jqmaster.engine.engine import Engine, connect
 from jqmaster.errors import Unavailable
 from parts import enqueue, eventually
@@ -33,11 +33,11 @@ async def test_sleepers_that_leave_during_a_pause_do_not_crash_redis(fresh_serve
     for _ in range(12):
         await redis.execute_command("CLIENT", "PAUSE", 250, "WRITE")
         # Their BZPOPMIN is held back, and the sleepers leave it.
-        await asyncio.gather(*(channel.sleep(0.02) for channel in channels))
+        await asyncio.gather(*(sleep([channel], 0.02) for channel in channels))
         await asyncio.sleep(0.15)
         await redis.execute_command("CLIENT", "UNPAUSE")
     leaving = Channel(redis, "{t}:wake:leaving")
-    sleeping = asyncio.create_task(leaving.sleep(SOON_S))
+    sleeping = asyncio.create_task(sleep([leaving], SOON_S))
     await redis.execute_command("CLIENT", "PAUSE", 3000, "WRITE")
     await asyncio.sleep(0.05)
     await leaving.stop()

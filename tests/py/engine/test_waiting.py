@@ -62,9 +62,9 @@ async def test_a_repeated_request_whose_jobs_are_over_is_answered_at_once(engine
 
 async def test_a_sleeper_cancelled_while_it_wakes_passes_the_wake_on(engine: Engine, redis: Redis) -> None:
     channel = wake.Channel(redis, f"{engine.namespace}:wake:test")
-    first = asyncio.create_task(channel.sleep(POLL_S))
+    first = asyncio.create_task(wake.sleep([channel], POLL_S))
     await eventually(lambda: channel.sleepers == 1)
-    second = asyncio.create_task(channel.sleep(POLL_S))
+    second = asyncio.create_task(wake.sleep([channel], POLL_S))
     await eventually(lambda: channel.sleepers == 2)
     channel.pass_on()
     first.cancel()  # before it has run again
@@ -74,12 +74,12 @@ async def test_a_sleeper_cancelled_while_it_wakes_passes_the_wake_on(engine: Eng
 
 async def test_the_last_sleeper_cancelled_while_it_wakes_puts_the_marker_back(engine: Engine, redis: Redis) -> None:
     channel = wake.Channel(redis, f"{engine.namespace}:wake:test")
-    only = asyncio.create_task(channel.sleep(POLL_S))
+    only = asyncio.create_task(wake.sleep([channel], POLL_S))
     await eventually(lambda: channel.sleepers == 1)
     channel.pass_on()
     only.cancel()
     other = wake.Channel(redis, channel.key)
-    assert await asyncio.wait_for(other.sleep(SOON_S), SOON_S)
+    assert await asyncio.wait_for(wake.sleep([other], SOON_S), SOON_S)
     await channel.stop()
     await other.stop()
 
@@ -95,7 +95,7 @@ async def test_a_poll_of_several_partitions_cancelled_while_it_wakes_puts_the_ma
     channel.pass_on()
     polling.cancel()
     next_one = wake.Channel(redis, channel.key)
-    assert await asyncio.wait_for(next_one.sleep(SOON_S), SOON_S)
+    assert await asyncio.wait_for(wake.sleep([next_one], SOON_S), SOON_S)
     await waiting.stop()
     await next_one.stop()
 
@@ -285,13 +285,13 @@ async def test_stopping_is_quick_while_redis_is_away() -> None:
 
 async def test_a_marker_nobody_here_can_answer_goes_back(engine: Engine, redis: Redis) -> None:
     channel = wake.Channel(redis, f"{engine.namespace}:wake:test")
-    sleeping = asyncio.create_task(channel.sleep(POLL_S))
+    sleeping = asyncio.create_task(wake.sleep([channel], POLL_S))
     await asleep(engine)
     channel.pass_on()  # the sleeper leaves, its connection is still blocked
     await sleeping
     await redis.zadd(channel.key, {b"1": 0})
     await eventually(lambda: _members(redis, channel.key))
-    assert await asyncio.wait_for(channel.sleep(SOON_S), SOON_S)
+    assert await asyncio.wait_for(wake.sleep([channel], SOON_S), SOON_S)
     await channel.stop()
 
 
