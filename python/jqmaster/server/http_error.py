@@ -16,7 +16,6 @@ STATUS = {
     # VERSION is no 500: the server is well, its Redis is not (yet) what it serves.
     "BUSY": 503, "DRAINING": 503, "UNAVAILABLE": 503, "VERSION": 503,
 }  # fmt: skip
-RETRY_AFTER_S = 1
 
 
 @dataclass(eq=False)
@@ -38,7 +37,7 @@ class HttpError(Exception):
 
     def headers(self) -> Sequence[tuple[bytes, bytes]]:
         """Response headers beside the content's: when it makes sense to try again, and after how long."""
-        return self.more or ([(b"retry-after", b"%d" % RETRY_AFTER_S)] if self.status in (429, 503) else [])
+        return self.more or ([(b"retry-after", b"1")] if self.status in (429, 503) else [])
 
     def body(self) -> dict[str, dict[str, str]]:
         """The response's body, to be packed."""

@@ -11,7 +11,7 @@ import socket
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import aiohttp
 
@@ -110,7 +110,7 @@ class Sender:
 
     what: str  # receivers are
     most: int  # at a time
-    headers: Mapping[str, str]
+    headers: ClassVar[Mapping[str, str]]
 
     def __init__(self, engine: Engine, master: str, egress: Egress, meters: Meters) -> None:
         self.engine = engine

@@ -11,7 +11,7 @@ import json
 import random
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar
 
 import aiohttp
 
@@ -34,7 +34,6 @@ WAIT_S = 3600.0
 # look: only now and then it is asked whether it has one.
 LOOK_EVERY_S = 10.0
 AGAIN_S = (10.0, 30.0)  # when to try one again that was not sent
-_HEADERS = {"content-type": JSON, "user-agent": f"jqmaster/{__version__}", "connection": "close"}
 
 
 class Webhooks(Sender):
@@ -42,7 +41,7 @@ class Webhooks(Sender):
 
     what = "receiver"
     most = 4 * MOST_EACH
-    headers = _HEADERS
+    headers: ClassVar = {"content-type": JSON, "user-agent": f"jqmaster/{__version__}", "connection": "close"}
 
     def __init__(self, engine: Engine, master: str, egress: Egress, meters: Meters, waiting: Waiting) -> None:
         super().__init__(engine, master, egress, meters)
