@@ -29,7 +29,7 @@ from jqmaster.bundle.link import (
     registered,
 )
 from jqmaster.manifest.contract import Operation
-from jqmaster.manifest.manifest import comment_of, lua_fields, read
+from jqmaster.manifest.manifest import PACKAGE, comment_of, lua_fields, read
 
 __all__ = ["BuildError", "Script", "build", "builtin", "dump", "version_of"]
 
@@ -88,11 +88,10 @@ def builtin(clock: Clock = "server") -> Bundle:
 @functools.cache
 def _builtin(clock: Clock) -> Bundle:
     """A wheel carries them built; a checkout builds them when they changed."""
-    package = Path(__file__).parents[1]
-    built, root = package / "lua", package.parents[1]
+    built, root = PACKAGE / "lua", PACKAGE.parents[1]
     if clock == "server" and built.is_dir():
         return read_built(built)
-    sources = sorted([*root.glob("scripts/*.*"), *root.glob("jqlua/**/*.lua"), *package.glob("bundle/*.py")])
+    sources = sorted([*root.glob("scripts/*.*"), *root.glob("jqlua/**/*.lua"), *PACKAGE.glob("bundle/*.py")])
     digest = hashlib.sha1(b"".join(path.name.encode() + path.read_bytes() for path in sources)).digest()
     kept = root / "build" / f"scripts-{clock}.pickle"
     if kept.is_file() and (content := kept.read_bytes()).startswith(digest):

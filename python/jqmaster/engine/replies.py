@@ -144,8 +144,7 @@ def plain_value(packed: bytes) -> Any:
 
 
 def job(packed: bytes, argument: bytes) -> Job:
-    fields = msgpack.unpackb(packed)
-    return job_of(fields, argument)
+    return job_of(msgpack.unpackb(packed), argument)
 
 
 def job_of(fields: Mapping[str, Any], argument: bytes) -> Job:

@@ -84,11 +84,10 @@ async def load_library(client: RedisClient, library: Library) -> bool:
     try:
         await client.execute_command("FUNCTION", "LOAD", library.source)
     except ResponseError as problem:
-        if "already exists" in str(problem):
-            return True
-        if not refuses_functions(problem):
+        if refuses_functions(problem):
+            return False
+        if "already exists" not in str(problem):
             raise
-        return False
     return True
 
 

@@ -10,6 +10,14 @@ from collections.abc import Iterable
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
+def address_of(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """The IP address that this is; None for all else, such as a name."""
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None
+
+
 def _networks(*texts: str) -> tuple[Network, ...]:
     return tuple(ipaddress.ip_network(text) for text in texts)
 
@@ -38,9 +46,8 @@ class Egress:
 
     def may(self, address: str) -> bool:
         """Whether to connect there."""
-        try:
-            ip = ipaddress.ip_address(address.partition("%")[0])
-        except ValueError:
+        ip = address_of(address.partition("%")[0])
+        if ip is None:
             return False
         if isinstance(ip, ipaddress.IPv6Address):  # that leads to an IPv4 one
             is_translated = any(ip in network for network in _TRANSLATED)

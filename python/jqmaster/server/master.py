@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Literal
@@ -11,10 +10,11 @@ from typing import Literal
 from jqmaster.engine.ended import Ended
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.waiting import Waiting
+from jqmaster.server.egress import Network
 from jqmaster.server.keyring import Keyring
 from jqmaster.server.meters import Meters
 
-Networks = Collection[ipaddress.IPv4Network | ipaddress.IPv6Network]
+Networks = Collection[Network]
 Color = Literal["grey", "blue", "green", "amber", "red", "purple"]
 
 

@@ -27,10 +27,9 @@ from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import JQError
 from jqmaster.server import logs
 from jqmaster.server.dispatch import Dispatch
-from jqmaster.server.egress import Egress
+from jqmaster.server.egress import Egress, address_of
 from jqmaster.server.embedded import StartError, embedded_redis, gone
 from jqmaster.server.http import http1
-from jqmaster.server.http.access import is_loopback
 from jqmaster.server.http.app import App
 from jqmaster.server.keyring import Keyring
 from jqmaster.server.loop import Loop
@@ -69,7 +68,8 @@ class ServeOptions:
     @property
     def is_local(self) -> bool:
         """Whether nobody but this host can ask."""
-        return is_loopback(self.host)
+        address = address_of(self.host)
+        return self.host == "localhost" or (address is not None and address.is_loopback)
 
     def hosts(self) -> Collection[str] | None:
         """The names to be asked by, beside addresses and localhost. None: any, as when it listens to the

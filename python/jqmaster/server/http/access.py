@@ -12,7 +12,6 @@ alone know (`keyring`). Every server of the namespace can check it, nothing is s
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 import math
 import re
 import time
@@ -25,6 +24,7 @@ from werkzeug.http import dump_cookie, parse_cookie
 
 from jqmaster.manifest.contract import ANYBODY as NO_ROLE
 from jqmaster.manifest.contract import ROLES, Operation
+from jqmaster.server.egress import address_of
 from jqmaster.server.http import within
 from jqmaster.server.http_error import HttpError
 from jqmaster.server.keyring import ANYBODY, Identity, Keyring
@@ -84,9 +84,8 @@ def known(who: Identity | None) -> Identity:
 def _is_trusted(master: Master, request: Request) -> bool:
     """Whether a request comes straight from a proxy that is trusted."""
     client = request.scope.get("client")
-    if not master.proxies or not client or not is_address(client[0]):
-        return False
-    return any(ipaddress.ip_address(client[0]) in network for network in master.proxies)
+    address = address_of(client[0]) if client else None
+    return address is not None and any(address in network for network in master.proxies)
 
 
 def _named_by_proxy(master: Master, request: Request) -> Identity | None:
@@ -146,16 +145,7 @@ def _is_own(host: bytes, hosts: frozenset[str]) -> bool:
     name = _PORT.sub("", host.decode("latin-1")).lower().removesuffix(".")
     if not name or name == "localhost" or name.endswith(".localhost") or name in hosts:
         return True
-    return is_address(name.removeprefix("[").removesuffix("]"))
-
-
-def is_address(text: str) -> bool:
-    """Whether it is one of an IP."""
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
+    return address_of(name.removeprefix("[").removesuffix("]")) is not None
 
 
 def is_foreign(headers: Headers) -> bool:
@@ -170,8 +160,3 @@ def is_foreign(headers: Headers) -> bool:
     except ValueError:  # such as `http://[`
         return True
     return host not in (headers.get(b"host"), headers.get(b"x-forwarded-host"))
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a server that listens there is asked by this machine alone."""
-    return host == "localhost" or (is_address(host) and ipaddress.ip_address(host).is_loopback)
