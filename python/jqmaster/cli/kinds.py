@@ -94,7 +94,7 @@ def _secrets(text: str) -> tuple[str, ...]:
 def _push_to(text: str) -> Any:
     from jqmaster.server.egress import Egress
 
-    return Egress.of(text)
+    return Egress(text)
 
 
 Duration = Annotated[float, kind(duration, "TIME")]

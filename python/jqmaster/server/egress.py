@@ -5,7 +5,6 @@ service, which may say something else each time."""
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -22,7 +21,7 @@ def _networks(*texts: str) -> tuple[Network, ...]:
     return tuple(ipaddress.ip_network(text) for text in texts)
 
 
-NEAR = _networks("127.0.0.0/8", "::1/128", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
+NEAR = "127.0.0.0/8,::1/128,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fc00::/7"
 ANY = _networks("0.0.0.0/0", "::/0")
 # Link-local, where clouds tell machines their credentials, and the other addresses where they do; what is no host.
 NEVER = _networks(
@@ -33,16 +32,12 @@ _TRANSLATED = _networks("64:ff9b::/96", "64:ff9b:1::/48")  # NAT64: well known, 
 
 
 class Egress:
-    """Networks to which connections may be made, but for `NEVER`."""
+    """Where connections may be made, but for `NEVER`: networks and addresses with commas between; `*` for any. Raises
+    ValueError."""
 
-    def __init__(self, networks: Iterable[Network] = NEAR) -> None:
-        self._networks = tuple(networks)
-
-    @classmethod
-    def of(cls, text: str) -> Egress:
-        """Networks and addresses with commas between; `*` for any. Raises ValueError."""
-        parts = (part.strip().strip("[]") for part in text.split(",") if part.strip())
-        return cls(network for part in parts for network in (ANY if part == "*" else _networks(part)))
+    def __init__(self, networks: str = NEAR) -> None:
+        parts = (part.strip().strip("[]") for part in networks.split(",") if part.strip())
+        self._networks = [network for part in parts for network in (ANY if part == "*" else _networks(part))]
 
     def may(self, address: str) -> bool:
         """Whether to connect there."""

@@ -56,7 +56,7 @@ async def test_a_server_that_may_not_push_leaves_workers_to_others(
 ) -> None:
     monkeypatch.setattr("jqmaster.server.dispatch.LOOK_EVERY_S", 0.1)  # either may be woken
     answer = answers(200, {"type": "success"})
-    async with worker(engine, answer, max_jobs=10), dispatching(engine, egress=Egress(())) as barred:
+    async with worker(engine, answer, max_jobs=10), dispatching(engine, egress=Egress("")) as barred:
         await enqueue(engine)
         await eventually(lambda: came_to(barred, *REFUSED))
         async with dispatching(engine) as able:

@@ -193,7 +193,7 @@ async def test_nothing_of_an_answer_is_read_or_told(engine: Engine, redis: Redis
 
 
 async def test_it_goes_only_where_the_master_may_push(engine: Engine, redis: Redis) -> None:
-    async with listening(DELIVERED) as receiver, carrying(engine, redis, egress=Egress(())):
+    async with listening(DELIVERED) as receiver, carrying(engine, redis, egress=Egress("")):
         await end(engine, notify=f"{receiver.url}/hook")
         [barred] = await ended(engine, "retrying")
     assert "this server may not push to 127.0.0.1" in barred["message"] and not receiver.jobs
