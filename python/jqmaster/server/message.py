@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qs
 
+from hypercorn.typing import HTTPScope
 from werkzeug.datastructures import MIMEAccept
 from werkzeug.http import parse_accept_header, parse_options_header
 
@@ -30,7 +31,7 @@ class Request:
     an engine's error into what this request calls the thing.
     """
 
-    scope: Mapping[str, Any]
+    scope: HTTPScope
     headers: Mapping[bytes, bytes]
     receive: Callable[[], Awaitable[Any]]
     params: Mapping[str, str] = field(default_factory=dict)

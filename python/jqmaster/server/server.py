@@ -71,7 +71,7 @@ class ServeOptions:
         address = address_of(self.host)
         return self.host == "localhost" or (address is not None and address.is_loopback)
 
-    def hosts(self) -> Collection[str] | None:
+    def hosts(self) -> frozenset[str] | None:
         """The names to be asked by, beside addresses and localhost. None: any, as when it listens to the
         network without having been told its names."""
         if "*" in self.allowed_hosts or not (self.allowed_hosts or self.is_local):
@@ -81,7 +81,7 @@ class ServeOptions:
     def egress(self) -> Egress:
         """Where it may push. Who can register a worker chooses where: so nowhere, until it is said, when others
         than this machine can."""
-        return self.push_to or (Egress() if self.is_local else Egress(()))
+        return self.push_to or (Egress() if self.is_local else Egress(""))
 
 
 class Server:
@@ -195,7 +195,7 @@ class Server:
         config = http1.config(listening.detach(), options.tls_cert, options.tls_key)
         app = self.app = App(self.master, hosts=options.hosts(), root_path=options.root_path.rstrip("/"))
         shutdown = asyncio.Event()
-        serving = hypercorn.asyncio.serve(app, config, shutdown_trigger=shutdown.wait)  # type: ignore[arg-type]
+        serving = hypercorn.asyncio.serve(app, config, shutdown_trigger=shutdown.wait)
         http = self.http = asyncio.create_task(serving, name="http server")
 
         async def stop() -> None:

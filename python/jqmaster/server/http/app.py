@@ -11,9 +11,10 @@ import contextlib
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, Collection, MutableMapping
+from collections.abc import Awaitable
 from typing import Any, TypeVar
 
+from hypercorn.typing import ASGIReceiveCallable, ASGISendCallable, HTTPScope, Scope
 from msgspec.msgpack import encode
 
 from jqmaster.engine.packform import MSGPACK
@@ -27,10 +28,6 @@ from jqmaster.server.keyring import ANYBODY
 from jqmaster.server.master import Master
 from jqmaster.server.message import JSON, Reply, Request, media_type, no_such_job, read_query, reply_type
 
-# What the server and its applications give each other (ASGI 3.0).
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Any]]
-Send = Callable[[Any], Awaitable[None]]
 T = TypeVar("T")
 
 MAX_CONTENT_LENGTH = 16 * 1024 * 1024
@@ -55,18 +52,18 @@ class App:
     beside addresses and localhost; None: any. `root_path`: a proxy serves it there, and may pass that on or not.
     """
 
-    def __init__(self, master: Master, *, hosts: Collection[str] | None = None, root_path: str = "") -> None:
+    def __init__(self, master: Master, *, hosts: frozenset[str] | None = None, root_path: str = "") -> None:
         self.master = master
         self.longest = MAX_CONTENT_LENGTH
         self.most_bytes = 128 * 1024 * 1024
         self.body_s = 60.0
         self.bytes = 0  # that are here
-        self.pages: Callable[[Any, Receive, Send], Awaitable[None]] = ui.pages(root_path)
-        self.hosts = None if hosts is None else frozenset(hosts)
+        self.pages = ui.pages(root_path)
+        self.hosts = hosts
         self._root_path = root_path
         self._coming: set[asyncio.Timeout] = set()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
         """Serve one connection's request."""
         if scope["type"] != "http":
             await self.pages(scope, receive, send)
@@ -102,7 +99,7 @@ class _Exchange(Request):
     """One request, and its answer, which is counted, logged, and has an id. `counted`: bytes of its body so far, beside
     what is small."""
 
-    def __init__(self, app: App, scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(self, app: App, scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
         self._route, params = routes.find(scope["method"], scope["path"])
         super().__init__(scope, dict(scope["headers"]), receive, params)
         self._app, self._master, self._pass_on = app, app.master, send
