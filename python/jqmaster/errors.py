@@ -139,16 +139,13 @@ def parse(text: str) -> JQError | None:
 
 
 def from_redis(problem: Exception) -> JQError:
-    """The exception for what a Redis client raised; that becomes its cause."""
+    """The exception for what a Redis client raised."""
     text = str(problem)
-    known = parse(text)
-    if known is None and _LUA_ERROR.search(text):
-        known = Internal(text)
-    if known is None:
-        if text.startswith("NOPERM"):
-            known = Forbidden(text)
-        else:
-            word = "" if _CODE.match(text) else f"{type(problem).__name__}: "
-            known = Unavailable(f"{word}{text}", problem)
-    known.__cause__ = problem
-    return known
+    if known := parse(text):
+        return known
+    if _LUA_ERROR.search(text):
+        return Internal(text)
+    if text.startswith("NOPERM"):
+        return Forbidden(text)
+    word = "" if _CODE.match(text) else f"{type(problem).__name__}: "
+    return Unavailable(f"{word}{text}", problem)

@@ -39,7 +39,7 @@ class Ended:
         Raises Unavailable when the first look fails, or the last."""
         deadline = asyncio.get_running_loop().time() + timeout_s
         if timeout_s <= 0 or self._is_stopped:
-            return await _soon(glance(self._engine, job_id))
+            return await soon(glance(self._engine, job_id))
         told: asyncio.Queue[str] = asyncio.Queue()  # the state at its end; "" when that may have been missed
         self._waiters.setdefault(job_id, set()).add(told)
         here = self._engine.of(job_id.decode())
@@ -73,7 +73,7 @@ class Ended:
         await end(self._listeners.values(), STOP_TIMEOUT_S)
 
     async def _look(self, job_id: bytes) -> str | None:
-        [state] = await _soon(self._engine.raw("watch", job_id))
+        [state] = await soon(self._engine.raw("watch", job_id))
         return None if state is None else bytes(state).decode()
 
     async def _listen(self, here: Engine) -> None:
@@ -99,9 +99,10 @@ async def glance(engine: Engine, job_id: bytes) -> str | None:
     return None if document is None else str(replies.document(document)["status"])
 
 
-async def _soon(asking: Coroutine[Any, Any, T]) -> T:
+async def soon(asking: Coroutine[Any, Any, T], within_s: float = LOOK_S) -> T:
+    """What is asked of an engine. Raises Unavailable when there is no answer in time."""
     try:
-        async with asyncio.timeout(LOOK_S):
+        async with asyncio.timeout(within_s):
             return await asking
     except TimeoutError as problem:
-        raise Unavailable(f"Redis did not answer within {LOOK_S:g} s", problem) from problem
+        raise Unavailable(f"Redis did not answer within {within_s:g} s", problem) from problem

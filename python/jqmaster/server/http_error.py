@@ -27,9 +27,6 @@ class HttpError(Exception):
     field: str | None = None
     more: Sequence[tuple[bytes, bytes]] = ()
 
-    def __str__(self) -> str:
-        return self.message
-
     @property
     def status(self) -> int:
         """Of the answer."""

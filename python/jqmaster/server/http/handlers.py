@@ -3,7 +3,6 @@ description; keys, and sessions, which browsers have instead."""
 
 from __future__ import annotations
 
-import asyncio
 from functools import cache
 
 from msgspec.msgpack import encode
@@ -11,8 +10,7 @@ from msgspec.msgpack import encode
 from jqmaster import __version__
 from jqmaster.engine import secret, tracing
 from jqmaster.engine.calling import contract_of
-from jqmaster.engine.ended import ENDED
-from jqmaster.errors import Unavailable
+from jqmaster.engine.ended import ENDED, soon
 from jqmaster.manifest.contract import ROLES, rights_of
 from jqmaster.manifest.manifest import PACKAGE, operations
 from jqmaster.server.http import access, within
@@ -109,11 +107,7 @@ async def health(master: Master, _request: Request) -> Reply:
     @http GET /health
     """
     refuse_draining(master)
-    try:
-        async with asyncio.timeout(READY_S):
-            await master.engine.config()  # which also finds a namespace that is missing, or of another schema
-    except TimeoutError as late:
-        raise Unavailable(f"Redis did not answer within {READY_S:g} s", late) from late
+    await soon(master.engine.config(), READY_S)  # which also finds a namespace that is missing, or of another schema
     return Reply(200, encode({"status": "ok", "form": master.engine.engines[0].form_in_use}))
 
 
