@@ -69,7 +69,7 @@ class Identity:
         return 0.0
 
 
-ANYBODY = Identity("anonymous", frozenset(("admin",)))
+ANONYMOUS = Identity("anonymous", frozenset(("admin",)))
 """Where no keys are asked for."""
 
 

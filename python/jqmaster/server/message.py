@@ -15,7 +15,7 @@ from werkzeug.http import parse_accept_header, parse_options_header
 from jqmaster.engine.options import meant
 from jqmaster.engine.packform import MSGPACK
 from jqmaster.server.http_error import HttpError, invalid
-from jqmaster.server.keyring import ANYBODY, Identity
+from jqmaster.server.keyring import ANONYMOUS, Identity
 from jqmaster.server.reader import printable
 
 JSON = "application/json"
@@ -37,7 +37,7 @@ class Request:
     params: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, str | list[str]] = field(default_factory=dict)
     body: bytes = b""
-    who: Identity = field(default_factory=lambda: ANYBODY)
+    who: Identity = ANONYMOUS
     rename: Callable[[str], str] = str
 
     def header(self, name: str) -> str | None:

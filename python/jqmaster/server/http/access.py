@@ -22,12 +22,11 @@ from urllib.parse import urlsplit
 from itsdangerous import BadSignature, TimestampSigner
 from werkzeug.http import dump_cookie, parse_cookie
 
-from jqmaster.manifest.contract import ANYBODY as NO_ROLE
-from jqmaster.manifest.contract import ROLES, Operation
+from jqmaster.manifest.contract import ANYBODY, ROLES, Operation
 from jqmaster.server.egress import address_of
 from jqmaster.server.http import within
 from jqmaster.server.http_error import HttpError
-from jqmaster.server.keyring import ANYBODY, Identity, Keyring
+from jqmaster.server.keyring import ANONYMOUS, Identity, Keyring
 from jqmaster.server.master import Master
 from jqmaster.server.message import Request
 
@@ -42,10 +41,10 @@ async def admit(master: Master, operation: Operation, path: str, request: Reques
     """Who may ask for an operation by this path. Raises 401, 403 and 429."""
     keyring = master.keyring
     if operation.name in ("alive", "health"):
-        return ANYBODY
+        return ANONYMOUS
     await keyring.refresh()
-    if not keyring.is_required or operation.roles == (NO_ROLE,):
-        return ANYBODY
+    if not keyring.is_required or operation.roles == (ANYBODY,):
+        return ANONYMOUS
     who = identify(master, request)
     wait_s = who.wait_s()
     if wait_s > 0:

@@ -24,7 +24,7 @@ from jqmaster.server.http import routes, ui
 from jqmaster.server.http.access import admit, check_origin
 from jqmaster.server.http.calls import refuse_draining
 from jqmaster.server.http_error import HttpError, from_engine
-from jqmaster.server.keyring import ANYBODY
+from jqmaster.server.keyring import ANONYMOUS
 from jqmaster.server.master import Master
 from jqmaster.server.message import JSON, Reply, Request, media_type, no_such_job, read_query, reply_type
 
@@ -135,7 +135,7 @@ class _Exchange(Request):
             raise routes.nowhere(method, path)
         self.who = await admit(master, route.operation, route.path, self)
         # Where keys are asked for, what anybody may send (a key to log in with) is small.
-        is_strange = master.keyring.is_required and self.who is ANYBODY
+        is_strange = master.keyring.is_required and self.who is ANONYMOUS
         body = await self._read(min(app.longest, SMALL) if is_strange else app.longest)
         if body is None:
             return None

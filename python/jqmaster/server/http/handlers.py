@@ -16,7 +16,7 @@ from jqmaster.manifest.manifest import PACKAGE, operations
 from jqmaster.server.http import access, within
 from jqmaster.server.http.calls import Own, refuse_draining, run, timeout_s
 from jqmaster.server.http_error import HttpError, invalid
-from jqmaster.server.keyring import ANYBODY, Identity
+from jqmaster.server.keyring import ANONYMOUS, Identity
 from jqmaster.server.master import Master
 from jqmaster.server.message import Reply, Request, no_such_job
 from jqmaster.server.reader import extended, item, members, unpacked
@@ -172,7 +172,7 @@ async def session(master: Master, request: Request) -> Reply:
     @role anybody
     @http GET /session
     """
-    who = access.identify(master, request) if master.keyring.is_required else ANYBODY
+    who = access.identify(master, request) if master.keyring.is_required else ANONYMOUS
     shows_key = b"authorization" in request.headers
     has_session = not shows_key and access.logged_in(master.keyring, request) is who
     return _session(master, request, who, has_session=has_session)
