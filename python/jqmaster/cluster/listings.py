@@ -7,6 +7,7 @@ import base64
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import msgpack
@@ -20,6 +21,7 @@ from jqmaster.manifest.manifest import operations
 _COUNT = 100  # of a page that does not say
 
 Rule = Callable[[list[Any]], Any]
+_first: Rule = itemgetter(0)
 
 
 def packed(document: Any) -> bytes:
@@ -51,10 +53,6 @@ def _merged(each: Sequence[Document], rules: Mapping[str, Rule]) -> Document:
             is_count = type(values[0]) is int and not name.endswith("_ms")
             document[name] = rules.get(name, sum if is_count else _first)(values)
     return document
-
-
-def _first(values: list[Any]) -> Any:
-    return values[0]
 
 
 def _busiest(values: list[Any]) -> list[Any]:

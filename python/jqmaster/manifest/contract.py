@@ -20,9 +20,6 @@ SERVER = "server"
 ANYBODY = "anybody"
 """Likewise: no key is needed."""
 
-
-Kind = Literal["plain", "choice", "document", "list", "map", "page", "members"]
-
 BLOBS = frozenset(("Job", "FoundJob", "Schedule"))
 """Documents that hold packed values, which stay as they are: ``argument``, ``result``, ``error``."""
 
@@ -54,7 +51,7 @@ class Type:
     document of openapi/schemas.yaml. With a ``?`` it may be absent.
     """
 
-    kind: Kind
+    kind: Literal["plain", "choice", "document", "list", "map", "page", "members"]
     name: str = ""
     of: Type | None = None
     words: tuple[str, ...] = ()

@@ -19,7 +19,6 @@ from jqmaster.server.keyring import ANONYMOUS, Identity
 from jqmaster.server.reader import printable
 
 JSON = "application/json"
-MOST_PARAMETERS = 1000
 _MSGPACK_TYPES = (MSGPACK, "application/x-msgpack", "application/vnd.msgpack")
 
 
@@ -60,7 +59,7 @@ def read_query(query: bytes, known: Iterable[str]) -> dict[str, str | list[str]]
     """A query's parameters; of one that is there several times a list. Raises 400 for others than `known`."""
     try:
         text = query.decode("ascii")
-        values = parse_qs(text, keep_blank_values=True, errors="strict", max_num_fields=MOST_PARAMETERS)
+        values = parse_qs(text, keep_blank_values=True, errors="strict", max_num_fields=1000)
     except ValueError:
         raise invalid(None, "the query string cannot be read") from None
     for name in values:

@@ -34,7 +34,6 @@ COOKIE = "jq_session"
 IDLE_S = 3600
 _MOST_NAME = 100  # bytes, as names of keys, and in the trail
 _PORT = re.compile(r":\d*\Z")
-Headers = Mapping[bytes, bytes]
 
 
 async def admit(master: Master, operation: Operation, path: str, request: Request) -> Identity:
@@ -127,7 +126,7 @@ def cookie_for(master: Master, who: Identity | None, request: Request) -> tuple[
 # -- pages of other sites -------------------------------------------------------------------------
 
 
-def check_origin(headers: Headers, hosts: frozenset[str] | None, *, reads: bool) -> None:
+def check_origin(headers: Mapping[bytes, bytes], hosts: frozenset[str] | None, *, reads: bool) -> None:
     """Raise 403 for a request that asks by another name than `hosts`, addresses and localhost (None: any), or for what
     a page of another site makes a browser send, unless it changes nothing."""
     host = headers.get(b"host", b"")
@@ -147,7 +146,7 @@ def _is_own(host: bytes, hosts: frozenset[str]) -> bool:
     return address_of(name.removeprefix("[").removesuffix("]")) is not None
 
 
-def is_foreign(headers: Headers) -> bool:
+def is_foreign(headers: Mapping[bytes, bytes]) -> bool:
     """Whether a browser says so. Only browsers send these headers; over plain HTTP, `origin` alone."""
     site, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin")
     if site is not None:

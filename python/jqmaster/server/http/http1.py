@@ -16,9 +16,7 @@ from hypercorn.config import Config
 from hypercorn.protocol.h11 import H11Protocol
 
 KEEP_ALIVE_S = 75.0  # also for a request's head to come
-KEEP_ALIVE_REQUESTS = 1_000_000
 MOST_HEAD_BYTES = 16 * 1024
-BACKLOG = 1024
 
 
 def config(listening: int, certificate: Path | None = None, key: Path | None = None) -> Config:
@@ -26,8 +24,8 @@ def config(listening: int, certificate: Path | None = None, key: Path | None = N
     tls: dict[str, Any] = {"certfile": str(certificate), "keyfile": str(key or certificate)} if certificate else {}
     hypercorn.protocol.H11Protocol = _Http1  # type: ignore[attr-defined, assignment] # where each connection looks it up
     return Config.from_mapping(
-        bind=[f"fd://{listening}"], backlog=BACKLOG, keep_alive_timeout=KEEP_ALIVE_S,
-        keep_alive_max_requests=KEEP_ALIVE_REQUESTS, h11_max_incomplete_size=MOST_HEAD_BYTES,
+        bind=[f"fd://{listening}"], backlog=1024, keep_alive_timeout=KEEP_ALIVE_S,
+        keep_alive_max_requests=1_000_000, h11_max_incomplete_size=MOST_HEAD_BYTES,
         alpn_protocols=["http/1.1"], loglevel="WARNING", include_server_header=False, **tls,
     )  # fmt: skip
 
