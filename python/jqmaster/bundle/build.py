@@ -31,8 +31,6 @@ from jqmaster.bundle.link import (
 from jqmaster.manifest.contract import Operation
 from jqmaster.manifest.manifest import PACKAGE, comment_of, lua_fields, read
 
-__all__ = ["BuildError", "Script", "build", "builtin", "dump", "version_of"]
-
 Clock = Literal["server", "settable"]
 
 

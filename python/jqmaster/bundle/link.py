@@ -279,10 +279,8 @@ def link_library(scripts: Sequence[Module]) -> str:
     source = _LIBRARY + _FRAME % ("F_[name]", "current = nil\n") + "end\n"
     for module in modules:
         items = [item for item in module.items.values() if item in reached and not item.is_state]
-        if module.name == KEYS:
-            source += f"function define_keys()\n{_defined(module, items)}end\n"
-        else:
-            source += f"definitions[#definitions + 1] = function()\n{_defined(module, items)}end\n"
+        head = "function define_keys()" if module.name == KEYS else "definitions[#definitions + 1] = function()"
+        source += f"{head}\n{_defined(module, items)}end\n"
     return source
 
 
