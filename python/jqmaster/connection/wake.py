@@ -72,15 +72,11 @@ class Channel:
         self.key = key
         self._redis = redis
         self._block_s = block_s
-        self._sleepers: dict[asyncio.Event, str] = {}  # and who sleeps; the longest sleeper comes first
+        self.sleepers: dict[asyncio.Event, str] = {}  # and who sleeps; the longest sleeper comes first
         self._listener: asyncio.Task[None] | None = None
         self.stopped = False
         self._timer: asyncio.TimerHandle | None = None
         self._background: set[asyncio.Task[None]] = set()
-
-    @property
-    def sleepers(self) -> int:
-        return len(self._sleepers)
 
     @property
     def connected(self) -> bool:
@@ -89,30 +85,30 @@ class Channel:
 
     def enter(self, alarm: asyncio.Event, who: str) -> None:
         """Have `alarm` set when somebody is to look here."""
-        self._sleepers[alarm] = who
+        self.sleepers[alarm] = who
         if not self.connected:
             self._listener = asyncio.create_task(self._listen(), name=f"wake {self.key}")
 
     def leave(self, alarm: asyncio.Event) -> bool:
         """Whether it was set from here."""
-        return self._sleepers.pop(alarm, None) is None
+        return self.sleepers.pop(alarm, None) is None
 
     def pass_on(self) -> None:
         """Wake the one that has slept longest, here; else whoever sleeps in another process."""
-        if self._sleepers:
-            self._wake(next(iter(self._sleepers)))
+        if self.sleepers:
+            self._wake(next(iter(self.sleepers)))
         else:
             self._spawn(self._put())
 
     def wake_same(self, who: str) -> None:
         """Wake one more sleeper of the same worker: its pick that found a job ended the worker's rest, and
         those of its picks that still sleep must tell the engine again that they do."""
-        same = [alarm for alarm, sleeper in self._sleepers.items() if sleeper == who]
+        same = [alarm for alarm, sleeper in self.sleepers.items() if sleeper == who]
         if same:
             self._wake(same[0])
 
     def wake_all(self) -> None:
-        for alarm in list(self._sleepers):
+        for alarm in list(self.sleepers):
             self._wake(alarm)
 
     def look_in(self, next_ms: int) -> None:
@@ -153,7 +149,7 @@ class Channel:
     # -- parts ------------------------------------------------------------------------------------
 
     def _wake(self, alarm: asyncio.Event) -> None:
-        del self._sleepers[alarm]
+        del self.sleepers[alarm]
         alarm.set()
 
     def _on_timer(self) -> None:
@@ -180,7 +176,7 @@ class Channel:
 
     async def _listen(self) -> None:
         failures = 0
-        while self._sleepers:  # no await after this look: a sleeper that comes later starts a new listener
+        while self.sleepers:  # no await after this look: a sleeper that comes later starts a new listener
             try:
                 reply = await self._redis.ask("BZPOPMIN", self.key, self._block_s, block_s=self._block_s)
                 failures = 0

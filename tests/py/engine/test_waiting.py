@@ -63,9 +63,9 @@ async def test_a_repeated_request_whose_jobs_are_over_is_answered_at_once(engine
 async def test_a_sleeper_cancelled_while_it_wakes_passes_the_wake_on(engine: Engine, redis: Redis) -> None:
     channel = wake.Channel(redis, f"{engine.namespace}:wake:test")
     first = asyncio.create_task(wake.sleep([channel], POLL_S))
-    await eventually(lambda: channel.sleepers == 1)
+    await eventually(lambda: len(channel.sleepers) == 1)
     second = asyncio.create_task(wake.sleep([channel], POLL_S))
-    await eventually(lambda: channel.sleepers == 2)
+    await eventually(lambda: len(channel.sleepers) == 2)
     channel.pass_on()
     first.cancel()  # before it has run again
     assert await asyncio.wait_for(second, SOON_S)
@@ -75,7 +75,7 @@ async def test_a_sleeper_cancelled_while_it_wakes_passes_the_wake_on(engine: Eng
 async def test_the_last_sleeper_cancelled_while_it_wakes_puts_the_marker_back(engine: Engine, redis: Redis) -> None:
     channel = wake.Channel(redis, f"{engine.namespace}:wake:test")
     only = asyncio.create_task(wake.sleep([channel], POLL_S))
-    await eventually(lambda: channel.sleepers == 1)
+    await eventually(lambda: len(channel.sleepers) == 1)
     channel.pass_on()
     only.cancel()
     other = wake.Channel(redis, channel.key)
@@ -186,7 +186,7 @@ async def test_polls_with_one_wish_share_one_connection_and_the_last_gives_it_ba
 ) -> None:
     polls = [poll(waiting, f"w{number}", ["a", "b"]) for number in range(5)]
     polls += [poll(waiting, "other", ["b", "a"])]
-    await eventually(lambda: waiting.channels and waiting.channels[0].sleepers == 6)
+    await eventually(lambda: waiting.channels and len(waiting.channels[0].sleepers) == 6)
     [channel] = waiting.channels
     assert channel.connected
     for one in polls:
@@ -246,7 +246,7 @@ async def test_idle_polls_make_next_to_no_calls(fresh_server: RedisServer) -> No
         engine = Engine(redis, "{idle}")
         waiting = Waiting(engine)
         polls = [poll(waiting, f"w{number}") for number in range(20)]
-        await eventually(lambda: waiting.channels and waiting.channels[0].sleepers == 20)
+        await eventually(lambda: waiting.channels and len(waiting.channels[0].sleepers) == 20)
         await asleep(engine)
         before = await commands(redis)
         await asyncio.sleep(2)
