@@ -16,7 +16,6 @@ local M = {}
 
 local call = redis.call
 
-
 -- math.random repeats its sequence after a restart; a digest of what is unique to the attempt does not.
 local function random(job)
   local now = string.format("%.0f", meta.state[meta.NOW_MS])

@@ -73,11 +73,6 @@ function M.notify_worker(job, what)
     what .. " " .. job[jobs.ID] .. " " .. string.format("%.0f", job[jobs.ATTEMPT]))
 end
 
-local function notify_watchers(job, to)
-  redis.call("SPUBLISH", keys.ENDED, job[jobs.ID] .. " " .. states.name(to))
-  links.note_end(job[jobs.ID], to)
-end
-
 --- Removes the records of a job that is in no set.
 ---@param id string
 ---@param is_more boolean whether there are more than record and argument
@@ -153,7 +148,8 @@ local function leave_ties(job, from, to, is_end, is_popped, queue)
   end
   if is_end then
     if jobs.has(job, jobs.AWAITED) then
-      notify_watchers(job, to)
+      redis.call("SPUBLISH", keys.ENDED, job[jobs.ID] .. " " .. states.name(to))
+      links.note_end(job[jobs.ID], to)
     end
     if options.notify or meta.has(meta.HAS_WEBHOOKS) then
       notify(job, to)

@@ -56,9 +56,4 @@ function M.parse(spec)
   return new
 end
 
---- Whether two definitions count the same jobs under the same keys: then the keys' state stays, and only limits change.
-function M.is_same_set(old, new)
-  return old.g == new.g and old.p == new.p and cmsgpack.pack(old.bg) == cmsgpack.pack(new.bg)
-end
-
 return M

@@ -137,7 +137,7 @@ end
 ---@param value string
 ---@return table key
 function M.load(number, value)
-  return M.load_named(job_units.key_name(number, value))
+  return M.load_named(string.format("%d:", number) .. value)
 end
 
 ---@return table key
