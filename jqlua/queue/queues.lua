@@ -241,6 +241,15 @@ function M.save_all()
   end
 end
 
+---@return boolean
+function M.has_jobs(queue)
+  local sets = {}
+  for state in states.SETS:gmatch(".") do
+    sets[#sets + 1] = M.key(queue, state)
+  end
+  return call("EXISTS", unpack(sets)) > 0
+end
+
 --- The number of a queue's jobs that count against max_waiting.
 function M.waiting(queue)
   local total = 0
