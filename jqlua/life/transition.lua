@@ -253,6 +253,16 @@ function M.move(job, to, score, is_popped, ids, first, last)
   return true
 end
 
+--- Ends a job that is cancelled or not needed.
+---@param to string its state
+function M.stop(job, to)
+  local now = meta.state[meta.NOW_MS]
+  job[jobs.ENDED_MS] = now
+  if M.move(job, to, now) then
+    jobs.save(job)
+  end
+end
+
 --- Writes all buffered changes, and wakes sleepers that wait for them.
 function M.commit()
   local state = meta.state
