@@ -38,9 +38,7 @@ function M.put(spec)
   }
   call("HSET", keys.API_KEYS, spec.id, cmsgpack.pack(api_key))
   call("ZADD", keys.API_KEY_IDS, 0, spec.id)
-  if meta.state[meta.SLEEPERS] > 0 then
-    sleepers.wake_channel(workers.CHANNEL) -- for workers that are registered with it already
-  end
+  sleepers.wake_channel(workers.CHANNEL) -- for workers that are registered with it already
   return api_key
 end
 
