@@ -32,7 +32,7 @@ if why ~= "unknown" then
 end
 local answers = held_jobs.release(spec.jobs, 0, why == "unknown" and function(job)
   workers.refuse_name(spec.worker, record, job[jobs.NAME])
-end or nil, nil, spec.message)
+end or nil, spec.message)
 workers.took(spec.worker)
 transition.commit()
 return answers
