@@ -36,7 +36,7 @@ end
 
 --- Removes entries of groups in a fair queue, which stay until they are read: now they never would be.
 local function forget_lanes(queue, name)
-  local index = lane_index.of_queue(name)
+  local index = keys.LANES .. name
   for _ = 1, queues.has(queue, queues.FAIR) and MOST_ENTRIES or 0 do
     local place = lane_index.first(index, name)
     if not place then

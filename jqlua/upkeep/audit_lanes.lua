@@ -63,7 +63,7 @@ function M.check_lane(lane)
   end
   local priority, id = tonumber(first[2]), first[1]
   local name, group = job[jobs.QUEUE], units[job_units.GROUP]
-  if has_entry(lane_index.of_queue(name), group, lane, priority, id) then
+  if has_entry(keys.LANES .. name, group, lane, priority, id) then
     return
   end
   for _, entry in ipairs(units[job_units.ENTRIES]) do
