@@ -44,7 +44,6 @@ local function constraints_of(job, queue)
 end
 
 --- The constraints that have no room for a ready job.
----@param job table job
 ---@return string[] ids
 function M.holders(job, queue)
   local ids = {}
@@ -86,7 +85,6 @@ local function add_waiting(shown, job)
   return blobs
 end
 
----@param job table job
 ---@return string document
 function M.encode(job)
   local shown = {

@@ -31,7 +31,6 @@ local function add_state(shown, job, score)
   end
 end
 
----@param job table job
 ---@param argument? string nil: a brief document, also without error and result
 ---@param preview? string the argument, for a document that is brief otherwise
 ---@return string map

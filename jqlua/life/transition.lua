@@ -87,7 +87,6 @@ function M.forget(id, is_more)
 end
 
 --- Adds new jobs, which are all alike, in the state that their record has.
----@param queue table
 ---@param new table one of them
 ---@param score number in the set of that state
 ---@param ids table id, anything, id, anything, ...
@@ -194,7 +193,6 @@ function M.is_tied(job)
 end
 
 --- Moves a job to another state, in memory and in the sets; the caller saves the record (jobs.save).
----@param job table
 ---@param to string module job.states
 ---@param score number in the new set
 ---@param is_popped? boolean whether it was removed from its old set already

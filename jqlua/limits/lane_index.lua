@@ -69,7 +69,6 @@ function M.put(index, name, priority, id, lane, group)
 end
 
 --- Adds a lane that may start.
----@param queue table
 function M.add(queue, priority, id, lane, group)
   M.put(keys.LANES .. queue[queues.NAME], queue[queues.NAME], priority, id, lane, group)
   queues.set(queue, queues.LANED)
