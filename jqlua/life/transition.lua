@@ -51,7 +51,7 @@ local function look_up(from, to, id)
 end
 
 -- How long after an end the queue's old records are checked: once for all jobs that ended meanwhile.
-M.REVIEW_MS = 5000
+local REVIEW_MS = 5000
 
 --- Rare fields: the expiry is dropped when the job starts or ends, the unique key and dependencies when it ends.
 local function leave_options(job, options, to, is_end)
@@ -233,7 +233,7 @@ function M.move(job, to, score, is_popped, ids, first, last)
       end
       return false
     end
-    local review_ms = state[meta.NOW_MS] + M.REVIEW_MS
+    local review_ms = state[meta.NOW_MS] + REVIEW_MS
     if review_ms < queue[queues.DUE_ENDED] then
       queues.note_due(queue, queues.DUE_ENDED, review_ms)
     end

@@ -13,7 +13,7 @@ local RATE = {
 }
 
 ---@return table paths
-function M.parse_by(by)
+local function parse_by(by)
   if type(by) == "string" then
     return { jobpath.parse(by, "by") }
   end
@@ -47,7 +47,7 @@ function M.parse(spec)
   rate = rate or {}
   local new = {
     i = spec.id, c = spec.concurrency, l = rate.limit, p = rate.period, g = ARGV[2], bg = spec.by,
-    b = spec.by ~= nil and M.parse_by(spec.by) or nil, d = spec.declared,
+    b = spec.by ~= nil and parse_by(spec.by) or nil, d = spec.declared,
   }
   if spec.shared then
     take_share(new)
