@@ -51,8 +51,7 @@ if queue ~= nil then
   checks.check_queue(queue)
   return { "", unpack(alerts.encode()) }
 end
-check.refuse(cursor ~= "" and not cursor:find("^[qcwf]")
-  and check.problem("cursor", "a cursor as the last reply gave it, or empty text", cursor))
+check.refuse(cursor ~= "" and not cursor:find("^[qcwf]") and check.problem("cursor", check.CURSOR, cursor))
 if cursor == "" then
   checks.check_sweeps()
 end

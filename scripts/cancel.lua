@@ -20,7 +20,6 @@
 -- @role   pusher, operator
 -- @over   jobs
 -- @http   POST /jobs/cancel
-local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
@@ -67,10 +66,7 @@ local reply, changed = find.each(selected, takes_running and states.UNENDED or s
   if before == states.RUNNING then
     job[jobs.HOW] = jobs.TAKEN
   end
-  job[jobs.ENDED_MS] = meta.state[meta.NOW_MS]
-  if transition.move(job, states.CANCELLED, meta.state[meta.NOW_MS]) then
-    jobs.save(job)
-  end
+  transition.stop(job, states.CANCELLED)
   return states.name(before), true
 end)
 trail.note_jobs("cancel", spec, selected, changed)

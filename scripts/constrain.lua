@@ -38,7 +38,8 @@ check.refuse(not old and redis.call("HLEN", keys.CONSTRAINTS) >= constraints.MOS
   and "FULL id: cannot create " .. check.show(new.i) .. ": there are " .. constraints.MOST .. " constraints, the limit")
 
 local state = meta.state
-local is_same = old and constraintspec.is_same_set(old, new)
+-- Where it counts the same jobs under the same keys, the keys' state stays, and only limits change.
+local is_same = old and old.g == new.g and old.p == new.p and cmsgpack.pack(old.bg) == cmsgpack.pack(new.bg)
 if is_same then
   new.n = old.n
 else

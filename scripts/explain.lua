@@ -8,12 +8,7 @@
 -- @role   viewer, pusher
 -- @over   job
 -- @http   GET /job/{id}/explain
-local arguments = require "jqlua.base.arguments"
-local check = require "jqlua.base.check"
+local find = require "jqlua.find.find"
 local explanation = require "jqlua.find.explanation"
-local jobs = require "jqlua.job.jobs"
 
-local id = arguments.id()
-local job = jobs.read(id)
-check.refuse(not job and check.missing("id", "job", id))
-return explanation.encode(job)
+return explanation.encode(find.named())

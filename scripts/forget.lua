@@ -16,7 +16,6 @@ local keys = require "jqlua.base.keys"
 local lane_index = require "jqlua.limits.lane_index"
 local meta = require "jqlua.base.meta"
 local queues = require "jqlua.queue.queues"
-local states = require "jqlua.job.states"
 local trail = require "jqlua.access.trail"
 local transition = require "jqlua.life.transition"
 
@@ -24,15 +23,6 @@ local call = redis.call
 
 local MOST_NAMES = 1000
 local MOST_ENTRIES = 1000
-
----@return boolean
-local function has_jobs(queue)
-  local sets = {}
-  for state in states.SETS:gmatch(".") do
-    sets[#sets + 1] = queues.key(queue, state)
-  end
-  return call("EXISTS", unpack(sets)) > 0
-end
 
 --- Removes what is cached of constraints for each name of its jobs that the statistics know.
 local function forget_matching(name)
@@ -46,7 +36,7 @@ end
 
 --- Removes entries of groups in a fair queue, which stay until they are read: now they never would be.
 local function forget_lanes(queue, name)
-  local index = lane_index.of_queue(name)
+  local index = keys.LANES .. name
   for _ = 1, queues.has(queue, queues.FAIR) and MOST_ENTRIES or 0 do
     local place = lane_index.first(index, name)
     if not place then
@@ -61,7 +51,7 @@ local spec = arguments.spec(HEAD)
 local name = spec.name
 local queue = queues.load(name)
 check.refuse(queue[queues.IS_NEW] and check.missing("name", "queue", name))
-check.refuse(has_jobs(queue) and "CONFLICT name: " .. check.show(name) .. " has jobs: discard them first")
+check.refuse(queues.has_jobs(queue) and "CONFLICT name: " .. check.show(name) .. " has jobs: discard them first")
 if queues.has(queue, queues.LANED) then
   forget_lanes(queue, name)
 end

@@ -20,7 +20,10 @@ local keys = require "jqlua.base.keys"
 local trail = require "jqlua.access.trail"
 
 local spec = arguments.spec(HEAD)
-apikeys.check(spec)
+check.refuse(not apikeys.is_id(spec.id) and check.problem("id", apikeys.ID, spec.id))
+-- Not shown: it may be the secret by mistake.
+check.refuse((#spec.digest ~= 64 or spec.digest:find("[^0-9a-f]"))
+  and "INVALID digest: expected the SHA-256 of the secret, 64 hexadecimal digits")
 local api_key = apikeys.load(spec.id)
 check.refuse(api_key and api_key.digest ~= spec.digest
   and "CONFLICT id: another key has the id " .. check.show(spec.id))

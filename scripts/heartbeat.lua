@@ -16,7 +16,6 @@
 -- @over   jobs
 -- @http   POST /worker/heartbeat
 local arguments = require "jqlua.base.arguments"
-local check = require "jqlua.base.check"
 local failure = require "jqlua.life.failure"
 local notes = require "jqlua.life.notes"
 local held_jobs = require "jqlua.life.held_jobs"
@@ -29,8 +28,9 @@ local spec = arguments.spec(HEAD, true)
 held_jobs.check(spec.jobs, 0, 3)
 notes.check(spec.jobs)
 local is_registered = workers.is_id(spec.worker)
-check.refuse(is_registered and not workers.is_registered(spec.worker)
-  and check.missing("worker", "registered worker", spec.worker))
+if is_registered then
+  workers.registered(spec.worker)
+end
 
 local answers, ids = {}, {}
 for i, pair in ipairs(spec.jobs) do

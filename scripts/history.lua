@@ -8,12 +8,7 @@
 -- @role   viewer, pusher
 -- @over   job
 -- @http   GET /job/{id}/history
-local arguments = require "jqlua.base.arguments"
-local check = require "jqlua.base.check"
+local find = require "jqlua.find.find"
 local history = require "jqlua.life.history"
-local jobs = require "jqlua.job.jobs"
 
-local id = arguments.id()
-local job = jobs.read(id)
-check.refuse(not job and check.missing("id", "job", id))
-return history.encode(job)
+return history.encode(find.named())

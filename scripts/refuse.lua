@@ -14,7 +14,6 @@
 -- @over   jobs
 local arguments = require "jqlua.base.arguments"
 local meta = require "jqlua.base.meta"
-local check = require "jqlua.base.check"
 local jobs = require "jqlua.job.jobs"
 local held_jobs = require "jqlua.life.held_jobs"
 local transition = require "jqlua.life.transition"
@@ -23,8 +22,8 @@ local workers = require "jqlua.workers.workers"
 local spec = arguments.spec(HEAD)
 held_jobs.check(spec.jobs, 0)
 local why, retry_after = spec.why, spec.retry_after or 1
-local record = workers.is_id(spec.worker) and workers.edit(spec.worker)
-check.refuse(not record and check.missing("worker", "registered worker", spec.worker))
+workers.registered(spec.worker)
+local record = workers.edit(spec.worker)
 
 -- The worker's state changes first: a released job must not be assigned to it again at once.
 if why ~= "unknown" then
@@ -33,7 +32,7 @@ if why ~= "unknown" then
 end
 local answers = held_jobs.release(spec.jobs, 0, why == "unknown" and function(job)
   workers.refuse_name(spec.worker, record, job[jobs.NAME])
-end or nil, nil, spec.message)
+end or nil, spec.message)
 workers.took(spec.worker)
 transition.commit()
 return answers

@@ -22,7 +22,7 @@ local transition = require "jqlua.life.transition"
 local spec = arguments.spec(HEAD)
 held_jobs.check(spec.jobs, 1)
 local holds = spec.hold and holding.parse(spec.hold)
-local answers = held_jobs.release(spec.jobs, spec.delay or 0, nil, holds and function(job)
+local answers = held_jobs.release(spec.jobs, spec.delay or 0, holds and function(job)
   holding.close(job, holds)
 end or nil, spec.message)
 transition.commit()

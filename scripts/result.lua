@@ -8,10 +8,10 @@
 -- @role   pusher, viewer
 -- @over   job
 -- @http   GET /job/{id}/result
-local arguments = require "jqlua.base.arguments"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local check = require "jqlua.base.check"
+local find = require "jqlua.find.find"
 local jobs = require "jqlua.job.jobs"
 local members = require "jqlua.queue.members"
 local readers = require "jqlua.links.readers"
@@ -21,9 +21,8 @@ local settings = require "jqlua.settings.settings"
 local sweep = require "jqlua.schedules.sweep"
 local transition = require "jqlua.life.transition"
 
-local id = arguments.id()
-local job = jobs.read(id)
-check.refuse(not job and check.missing("id", "job", id))
+local job = find.named()
+local id = job[jobs.ID]
 local state = states.name(job[jobs.STATE])
 local has_kept = job[jobs.STATE] == states.KEPT or job[jobs.STATE] == states.DONE and jobs.has(job, jobs.KEEP_RESULT)
 if not has_kept then

@@ -9,7 +9,6 @@
 -- @over   all
 -- @http   DELETE /worker/{worker}
 local arguments = require "jqlua.base.arguments"
-local check = require "jqlua.base.check"
 local departure = require "jqlua.life.departure"
 local transition = require "jqlua.life.transition"
 local workers = require "jqlua.workers.workers"
@@ -19,7 +18,7 @@ if not workers.is_id(spec.worker) and workers.find(spec.worker) then
   workers.forget_listed(spec.worker)
   return 0
 end
-check.refuse(not workers.is_registered(spec.worker) and check.missing("worker", "registered worker", spec.worker))
+workers.registered(spec.worker)
 local given_back = departure.jobs_back(spec.worker)
 departure.forget(spec.worker)
 transition.commit()

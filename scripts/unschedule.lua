@@ -9,13 +9,11 @@
 -- @over   all
 -- @http   DELETE /schedule/{id}
 local arguments = require "jqlua.base.arguments"
-local check = require "jqlua.base.check"
-local keys = require "jqlua.base.keys"
 local schedules = require "jqlua.schedules.schedules"
 local trail = require "jqlua.access.trail"
 
 local spec = arguments.spec(HEAD)
-check.refuse(redis.call("HEXISTS", keys.SCHEDULES, spec.id) == 0 and check.missing("id", "schedule", spec.id))
+schedules.existing(spec.id)
 schedules.delete(spec.id)
 trail.note("unschedule", spec.id, spec)
 return 1

@@ -1,5 +1,4 @@
 -- Keys of the HTTP API. Servers check them; the record has their rights and a digest of the secret.
-local check = require "jqlua.base.check"
 local keys = require "jqlua.base.keys"
 local meta = require "jqlua.base.meta"
 local sleepers = require "jqlua.workers.sleepers"
@@ -10,20 +9,12 @@ local M = {}
 local call = redis.call
 
 M.MOST = 1000
-local DIGEST = "the SHA-256 of the secret, 64 hexadecimal digits"
 
 ---@return boolean
 function M.is_id(id)
   return type(id) == "string" and #id == 12 and not id:find("[^0-9a-f]")
 end
 M.ID = "an id of 12 hexadecimal digits"
-
---- Checks fields beyond their kinds: refuses the call if one is wrong.
-function M.check(spec)
-  check.refuse(not M.is_id(spec.id) and check.problem("id", M.ID, spec.id))
-  -- Not shown: it may be the secret by mistake.
-  check.refuse((#spec.digest ~= 64 or spec.digest:find("[^0-9a-f]")) and "INVALID digest: expected " .. DIGEST)
-end
 
 ---@return table? api_key its document, with the digest
 function M.load(id)
@@ -47,9 +38,7 @@ function M.put(spec)
   }
   call("HSET", keys.API_KEYS, spec.id, cmsgpack.pack(api_key))
   call("ZADD", keys.API_KEY_IDS, 0, spec.id)
-  if meta.state[meta.SLEEPERS] > 0 then
-    sleepers.wake_channel(workers.CHANNEL) -- for workers that are registered with it already
-  end
+  sleepers.wake_channel(workers.CHANNEL) -- for workers that are registered with it already
   return api_key
 end
 

@@ -3,7 +3,7 @@ local meta = require "jqlua.base.meta"
 
 local M = {}
 
-local NEW_MS = 3600000
+M.NEW_MS = 3600000
 local MOST_JOBS = 999999
 
 local WARNING = 1 -- somebody should look
@@ -45,7 +45,7 @@ function M.add(kind, jobs, about, text, ...)
     place = place + 1
   end
   local level = about.is_minor and WARNING or KINDS[place][2]
-  local is_new = about.since_ms and meta.state[meta.NOW_MS] - about.since_ms < NEW_MS
+  local is_new = about.since_ms and meta.state[meta.NOW_MS] - about.since_ms < M.NEW_MS
   -- How much it matters: its level, whether it is new, its kind, and how many jobs it concerns.
   local weight = (level * 2 + (is_new and 1 or 0)) * 1000 - place
   about.is_minor = nil

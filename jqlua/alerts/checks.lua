@@ -305,7 +305,6 @@ function M.check_worker(id)
   end
 end
 
-local NEW_MS = 3600000
 local RECENT_MS = 600000
 local FEW = 3
 local MANY = 50
@@ -313,7 +312,7 @@ local MANY = 50
 --- A group of failures is new, and grows.
 function M.check_failures(group)
   local shown, now = failure_groups.look(group), meta.state[meta.NOW_MS]
-  if not shown or shown.count < FEW or shown.last_ms < now - RECENT_MS or now - shown.first_ms >= NEW_MS then
+  if not shown or shown.count < FEW or shown.last_ms < now - RECENT_MS or now - shown.first_ms >= alerts.NEW_MS then
     return
   end
   local message = check.message(shown.message:match("^%s*([^\n]*)"), 120)

@@ -19,14 +19,6 @@ function M.spec(known, takes_more)
   return spec
 end
 
---- Opens the namespace of a call whose argument is a job's id.
----@return string id
-function M.id()
-  meta.open()
-  check.refuse((#ARGV ~= 1 or not check.is_id(ARGV[1])) and check.problem("id", check.ID, ARGV[1]))
-  return ARGV[1]
-end
-
 --- Opens the namespace of a call whose arguments are job ids.
 function M.ids()
   meta.open()

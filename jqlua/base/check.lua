@@ -99,8 +99,6 @@ function M.is_short_name(value)
 end
 M.SHORT_NAME = "text of 1 to 100 bytes, valid UTF-8, no control characters"
 
-M.MOST_MESSAGE = 65536
-
 --- Like a name, but of any length up to most, or empty.
 ---@param most number bytes
 function M.is_text(value, most)

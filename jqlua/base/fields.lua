@@ -125,7 +125,7 @@ end
 
 --- Refuses the call if a required field is missing.
 ---@param prefix string in front of its name in errors
-function M.check_required(spec, fields, prefix)
+local function check_required(spec, fields, prefix)
   for name, field in pairs(fields) do
     if field.required and spec[name] == nil then
       check.refuse(check.problem(prefix .. name, expected(field), nil))
@@ -155,7 +155,7 @@ function M.check(spec, fields, path)
     end
     M.check_value(value, field, prefix, name)
   end
-  M.check_required(spec, fields, prefix)
+  check_required(spec, fields, prefix)
 end
 
 return M

@@ -11,7 +11,7 @@ local M = {}
 M.SCHEMA = 11
 M.FORMAT = ">I2I2BdI4I4c8"
 local SLEEPERS_OFFSET = 2
-M.FLAGS_OFFSET = 4
+local FLAGS_OFFSET = 4
 M.SETTINGS_OFFSET = 29
 local DUE_OFFSET = 5
 local CONSTRAINTS_OFFSET = 13
@@ -96,7 +96,7 @@ end
 function M.save_flags(flags)
   set_flags(flags)
   M.state[KNOWN] = true
-  redis.call("SETRANGE", keys.META, M.FLAGS_OFFSET, string.char(flags))
+  redis.call("SETRANGE", keys.META, FLAGS_OFFSET, string.char(flags))
 end
 
 --- Reads the clock and the header. Must precede any write.

@@ -36,7 +36,7 @@ end
 --- How many are before a position, and how many at or before it.
 ---@return number before
 ---@return number behind
-function M.around(key, score, member)
+local function around(key, score, member)
   if tonumber(call("ZSCORE", key, member) or "nan") == score then
     local before = call("ZRANK", key, member)
     return before, before + 1
@@ -52,7 +52,7 @@ end
 function M.next(key, at, most, is_reversed)
   local before, behind
   if at then
-    before, behind = M.around(key, at[1], at[2])
+    before, behind = around(key, at[1], at[2])
   else
     before, behind = is_reversed and call("ZCARD", key) or 0, 0
   end

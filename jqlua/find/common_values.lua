@@ -3,7 +3,6 @@ local budget = require "jqlua.job.budget"
 local constraints = require "jqlua.limits.constraints"
 local keys = require "jqlua.base.keys"
 local msgpack = require "jqlua.base.msgpack"
-local tally = require "jqlua.base.tally"
 
 local M = {}
 
@@ -28,7 +27,8 @@ local function count_at(counts, value, path, depth)
   if scalar then
     local text = msgpack.text(value)
     if #text <= constraints.LONGEST_VALUE + 1 then
-      tally.add(counts, name_of(path, text))
+      local name = name_of(path, text)
+      counts[name] = (counts[name] or 0) + 1
     end
   elseif type(value) == "table" and depth >= 0 then
     local left, is_list = MOST_VALUES, value[1] ~= nil
@@ -54,19 +54,19 @@ function M.count(counts, id)
   end
 end
 
---- The most frequent ones that several have.
+--- The most frequent ones that several have; of equal times in order of path and value.
 ---@param most number
 ---@return table[] {path, value in the form that names keys, times}
 function M.most(counts, most)
-  for value, times in pairs(counts) do
-    counts[value] = times > 1 and times or nil
+  local list = {}
+  for name, times in pairs(counts) do
+    local size = struct.unpack(">I2", name)
+    list[#list + 1] = times > 1 and { name:sub(3, 2 + size), name:sub(3 + size), times, name } or nil
   end
-  local list = tally.most(counts, most)
-  for i, pair in ipairs(list) do
-    local size = struct.unpack(">I2", pair[1])
-    list[i] = { pair[1]:sub(3, 2 + size), pair[1]:sub(3 + size), pair[2] }
-  end
-  return list
+  table.sort(list, function(a, b)
+    return a[3] > b[3] or a[3] == b[3] and a[4] < b[4]
+  end)
+  return { unpack(list, 1, math.min(most, #list)) }
 end
 
 return M

@@ -43,15 +43,7 @@ local function constraints_of(job, queue)
   return found
 end
 
---- How many jobs come before a job.
-local function count_ahead(job, queue, units)
-  local state, id = job[jobs.STATE], job[jobs.ID]
-  local key = state == states.IN_LANE and lane_index.jobs_key(units[job_units.LANE]) or queues.key(queue, state)
-  return call("ZRANK", key, id) or 0
-end
-
 --- The constraints that have no room for a ready job.
----@param job table job
 ---@return string[] ids
 function M.holders(job, queue)
   local ids = {}
@@ -80,7 +72,8 @@ local function add_waiting(shown, job)
     start_ms = start_ms and not one.is_full and math.max(start_ms, one.opens_ms or 0) or nil
   end
   shown.paused = queue[queues.PAUSED] ~= 0
-  shown.ahead = count_ahead(job, queue, job_units.of(job))
+  local lane = state == states.IN_LANE and job_units.of(job)[job_units.LANE]
+  shown.ahead = call("ZRANK", lane and lane_index.jobs_key(lane) or queues.key(queue, state), job[jobs.ID]) or 0
   shown.workers, shown.waiting = served.counts(job[jobs.QUEUE])
   shown.unknown = served.is_unknown(job[jobs.QUEUE], job[jobs.NAME]) or nil
   shown.running = members.count(queue, states.RUNNING)
@@ -92,7 +85,6 @@ local function add_waiting(shown, job)
   return blobs
 end
 
----@param job table job
 ---@return string document
 function M.encode(job)
   local shown = {

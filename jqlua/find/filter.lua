@@ -105,7 +105,6 @@ local function holds_inside(where, job)
 end
 
 --- Whether a job is selected; its id was checked before.
----@param job table job
 ---@return boolean
 function M.holds(where, job)
   if not where.letters:find(job[jobs.STATE], 1, true)

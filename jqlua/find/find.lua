@@ -13,7 +13,6 @@ local jobs = require "jqlua.job.jobs"
 local members = require "jqlua.queue.members"
 local queues = require "jqlua.queue.queues"
 local rank = require "jqlua.base.rank"
-local states = require "jqlua.job.states"
 local filter = require "jqlua.find.filter"
 
 local M = {}
@@ -130,12 +129,8 @@ local function go_through_queue(search, name)
   if at.queue ~= name then
     begin(at, name, ORDER[1])
   end
-  local all = {}
-  for letter in states.SETS:gmatch(".") do
-    all[#all + 1] = queues.key(queue, letter)
-  end
   budget.pay(budget.STEP)
-  if call("EXISTS", unpack(all)) == 0 then
+  if not queues.has_jobs(queue) then
     return true
   end
   local has_begun = false
@@ -195,6 +190,17 @@ function M.page(where, at, wish)
     is_through = go_through_queues(search)
   end
   return is_through and "" or cursor_of(search.at), search.looked
+end
+
+--- Opens the namespace of a call whose argument is a job's id.
+---@return table job
+function M.named()
+  meta.open()
+  local id = ARGV[1]
+  check.refuse((#ARGV ~= 1 or not check.is_id(id)) and check.problem("id", check.ID, id))
+  local job = jobs.read(id)
+  check.refuse(not job and check.missing("id", "job", id))
+  return job
 end
 
 -- The jobs that a call changes: by ids, or the next of those that `where` selects -------------------------------------

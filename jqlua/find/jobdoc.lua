@@ -31,21 +31,12 @@ local function add_state(shown, job, score)
   end
 end
 
---- The last failure and the progress.
-local function add_extra(shown, extra)
-  if extra.r then
-    shown.reason, shown.message, shown.group = extra.r, extra.m, extra.g or extra.r
-  end
-  shown.lapses, shown.progress, shown.progress_message = extra.l, extra.p, extra.t
-end
-
----@param job table job
 ---@param argument? string nil: a brief document, also without error and result
 ---@param preview? string the argument, for a document that is brief otherwise
 ---@return string map
 function M.encode(job, argument, preview)
   local id, state, shown = job[jobs.ID], job[jobs.STATE], jobs.copy_options(job)
-  local score, blobs = members.score(job), { argument = argument or preview }
+  local score, blobs, extra = members.score(job), { argument = argument or preview }, extras.read(job)
   shown.id, shown.name, shown.queue, shown.status = id, job[jobs.NAME], job[jobs.QUEUE], states.name(state)
   shown.priority, shown.attempt, shown.retry_count = job[jobs.PRIORITY], job[jobs.ATTEMPT], job[jobs.FAILURES]
   shown.max_retry, shown.timeout = job[jobs.MAX_RETRY], job[jobs.TIMEOUT_MS] / 1000
@@ -55,9 +46,10 @@ function M.encode(job, argument, preview)
     local dependents = call("ZRANGE", keys.DEPENDENTS .. id, 0, MOST_LINKED - 1)
     shown.dependents = dependents[1] and dependents
   end
-  if jobs.has(job, jobs.HAS_EXTRA) then
-    add_extra(shown, extras.read(job))
+  if extra.r then
+    shown.reason, shown.message, shown.group = extra.r, extra.m, extra.g or extra.r
   end
+  shown.lapses, shown.progress, shown.progress_message = extra.l, extra.p, extra.t
   if argument and jobs.has(job, jobs.HAS_OUTCOME) then
     if state ~= states.KEPT then
       blobs.error = call("GET", keys.OUTCOME .. id)

@@ -44,7 +44,6 @@ function M.is_left()
   return meta.state[meta.SPENT] < M.MOST
 end
 
----@param job table job
 ---@return number units
 function M.of_job(job)
   return JOB + #job[jobs.OPTIONS] / OPTIONS_PER_UNIT + #job[jobs.UNITS] / UNITS_PER_UNIT

@@ -15,20 +15,10 @@ local failure = require "jqlua.life.failure"
 
 local M = {}
 
---- For how long the lease of a running attempt can be renewed.
----@return number ms 0 or less after max_runtime
-function M.renewable_ms(job)
-  local most_s = job[jobs.OPTIONS] ~= "" and jobs.options(job).max_runtime
-  if not most_s then
-    return job[jobs.TIMEOUT_MS]
-  end
-  return math.min(job[jobs.TIMEOUT_MS], job[jobs.STARTED_MS] + math.ceil(most_s * 1000) - meta.state[meta.NOW_MS])
-end
-
 --- Renews the lease of a running attempt, up to max_runtime.
----@return number ms as of renewable_ms
+---@return number ms as of failure.renewable_ms
 function M.renew(job)
-  local left_ms = M.renewable_ms(job)
+  local left_ms = failure.renewable_ms(job)
   if left_ms > 0 then
     local queue, until_ms = queues.load(job[jobs.QUEUE]), meta.state[meta.NOW_MS] + left_ms
     members.add(queue, states.RUNNING, until_ms, job[jobs.ID])
@@ -63,7 +53,7 @@ function M.start(job, holder, is_held, ids, first, last)
   if job[jobs.FLAGS] % (2 * jobs.STARTED) < jobs.STARTED then
     job[jobs.FLAGS] = job[jobs.FLAGS] + jobs.STARTED
   end
-  transition.move(job, states.RUNNING, now + M.renewable_ms(job), true, ids, first, last)
+  transition.move(job, states.RUNNING, now + failure.renewable_ms(job), true, ids, first, last)
   if is_held then
     jobs.set(job, jobs.HELD)
     batch.add_all(keys.HELD .. holder, now, ids, first, last)

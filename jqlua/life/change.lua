@@ -110,7 +110,7 @@ end
 ---@param job table? job
 ---@param argument? string
 ---@return string? answer why it cannot be changed
-function M.refusal(job, change, argument)
+local function refusal(job, change, argument)
   if not job then
     return "NOTFOUND"
   elseif not states.is_of(job[jobs.STATE], states.WAITING) then
@@ -127,7 +127,7 @@ end
 ---@param argument? string
 ---@return string answer
 function M.apply(job, change, argument)
-  local why_not = M.refusal(job, change, argument)
+  local why_not = refusal(job, change, argument)
   if why_not then
     return why_not
   elseif not states.is_of(job[jobs.STATE], states.WAITING) then
@@ -148,7 +148,7 @@ function M.check(changes)
   local waiting = {}
   for i, change in ipairs(changes) do
     local job, argument = jobs.read(change.id), ARGV[2 * i] ~= "" and ARGV[2 * i] or nil
-    if not M.refusal(job, change, argument) then
+    if not refusal(job, change, argument) then
       if states.is_of(job[jobs.STATE], states.WAITING) then
         waiting[#waiting + 1] = change.queue and { [jobs.QUEUE] = change.queue, [jobs.NAME] = job[jobs.NAME] } or job
       end

@@ -49,11 +49,7 @@ function M.free(job)
   local now = meta.state[meta.NOW_MS]
   local options = jobs.copy_options(job)
   if options.if_failed == "only" then
-    job[jobs.ENDED_MS] = now
-    if transition.move(job, states.SKIPPED, now) then
-      jobs.save(job)
-    end
-    return
+    return transition.stop(job, states.SKIPPED)
   elseif options.ready_ms and options.ready_ms > now then
     transition.move(job, states.SCHEDULED, options.ready_ms)
   else
@@ -81,10 +77,7 @@ local function settle(job, id, how)
   local policy = how == states.DONE and "run" or how ~= links.ALL_CANCELLED and policy_of(job)
   if how == links.ALL_CANCELLED then
     links.tree[1] = true
-    job[jobs.ENDED_MS] = meta.state[meta.NOW_MS]
-    if transition.move(job, states.CANCELLED, meta.state[meta.NOW_MS]) then
-      jobs.save(job)
-    end
+    transition.stop(job, states.CANCELLED)
     links.tree[1] = nil
   elseif policy == "fail" then
     failure.fail_dependency(job, id, how == states.ERROR and "failed" or "was cancelled")

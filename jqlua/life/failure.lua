@@ -16,7 +16,6 @@ local M = {}
 
 local call = redis.call
 
-
 -- math.random repeats its sequence after a restart; a digest of what is unique to the attempt does not.
 local function random(job)
   local now = string.format("%.0f", meta.state[meta.NOW_MS])
@@ -65,10 +64,14 @@ local function record(job, extra, attempt_is_over, reason, group, message, error
   jobs.save(job)
 end
 
---- Whether the running attempt has exceeded max_runtime.
-local function is_overrun(job)
+--- For how long the lease of a running attempt can be renewed.
+---@return number ms 0 or less after max_runtime
+function M.renewable_ms(job)
   local most_s = job[jobs.OPTIONS] ~= "" and jobs.options(job).max_runtime
-  return most_s and meta.state[meta.NOW_MS] - job[jobs.STARTED_MS] >= most_s * 1000
+  if not most_s then
+    return job[jobs.TIMEOUT_MS]
+  end
+  return math.min(job[jobs.TIMEOUT_MS], job[jobs.STARTED_MS] + math.ceil(most_s * 1000) - meta.state[meta.NOW_MS])
 end
 
 --- The running attempt failed.
@@ -83,7 +86,7 @@ function M.fail(job, how, outcome)
   end
   job[jobs.HOW] = how
   job[jobs.ENDED_MS] = now
-  local most_lapses = how == jobs.LAPSED and not is_overrun(job) and jobs.options(job).max_lapses
+  local most_lapses = how == jobs.LAPSED and M.renewable_ms(job) > 0 and jobs.options(job).max_lapses
   local is_left, count
   if most_lapses then
     count = (extra.l or 0) + 1
@@ -114,7 +117,7 @@ end
 
 --- The running attempt's lease ran out, or it exceeded max_runtime.
 function M.lapse(job)
-  local why = is_overrun(job) and "it ran for max_runtime" or "the lease ran out"
+  local why = M.renewable_ms(job) > 0 and "the lease ran out" or "it ran for max_runtime"
   M.fail(job, jobs.LAPSED, { reason = "timeout", message = why })
 end
 

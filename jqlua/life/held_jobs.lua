@@ -25,11 +25,10 @@ end
 --- Releases jobs: they return to their queues.
 ---@param pairs_held table[] {id, token}
 ---@param delay_s number
----@param each? fun(job: table) called for each job that was released
 ---@param before? fun(job: table) called for each job before
 ---@param message? string why, for the history
 ---@return string[] answers
-function M.release(pairs_held, delay_s, each, before, message)
+function M.release(pairs_held, delay_s, before, message)
   local answers = {}
   for i, pair in ipairs(pairs_held) do
     local job = jobs.read(pair[1])
@@ -38,9 +37,6 @@ function M.release(pairs_held, delay_s, each, before, message)
         before(job)
       end
       answers[i] = attempts.release(job, delay_s, message)
-      if each then
-        each(job)
-      end
     else
       answers[i] = attempts.stale_answer(job, pair[2], jobs.GIVEN_BACK)
     end

@@ -28,14 +28,6 @@ function M.admit(job)
   return queue
 end
 
-local function note(job)
-  if meta.state[meta.COUNTED] then
-    statlog.moved(job)
-  end
-  extras.note_move(job)
-  budget.pay(budget.STEP)
-end
-
 --- Assigns a job that is in no set of its queue to another. None of its writes may still be buffered.
 ---@param name string of the other queue
 ---@return table queue the other one
@@ -45,7 +37,11 @@ function M.leave(job, name)
     lanes.leave(queue, job)
   end
   batch.remove(queues.key(queue, state), id)
-  note(job)
+  if meta.state[meta.COUNTED] then
+    statlog.moved(job)
+  end
+  extras.note_move(job)
+  budget.pay(budget.STEP)
   jobs.put(job, jobs.QUEUE, name)
   local new = M.admit(job)
   local expires_ms = job[jobs.ATTEMPT] == 0 and states.is_of(state, states.WAITING) and jobs.options(job).expires_ms

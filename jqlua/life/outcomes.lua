@@ -10,6 +10,7 @@ local continuation = require "jqlua.life.continuation"
 
 local M = {}
 
+local MOST_MESSAGE = 65536 -- bytes
 local NEEDED = { id = { "job" }, token = { "lease" }, type = { "choice", words = "success failure" } }
 local SUCCESS = { move = { "map" }, resume = { "map" }, enqueue = { "integer", 1, 1000 } }
 local FAILURE = {
@@ -32,7 +33,7 @@ local function check_more(outcome, name, value, path)
   elseif name == "resume" then
     continuation.check_resume(outcome, path .. ".resume")
   elseif name == "message" then
-    outcome.message = check.message(value, check.MOST_MESSAGE)
+    outcome.message = check.message(value, MOST_MESSAGE)
   end
 end
 

@@ -231,6 +231,7 @@ function M.walk(queue, most)
   most = math.min(most or MOST_AT_ONCE, MOST_AT_ONCE)
   local raw = call("GET", keys.WALK .. queue[queues.NAME])
   if not raw then
+    due.set(due.PLACING .. queue[queues.NAME], meta.NONE)
     return 0
   end
   local at = cmsgpack.unpack(raw)

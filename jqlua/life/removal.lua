@@ -45,7 +45,6 @@ local function leave_indexes(letter, ids)
 end
 
 --- Removes ended jobs everywhere; the caller flushes.
----@param queue table
 ---@param letter string their state
 ---@param ids string[]
 ---@param is_bounded? boolean whether to stop when the call's budget is spent

@@ -51,7 +51,7 @@ local function look_up(from, to, id)
 end
 
 -- How long after an end the queue's old records are checked: once for all jobs that ended meanwhile.
-M.REVIEW_MS = 5000
+local REVIEW_MS = 5000
 
 --- Rare fields: the expiry is dropped when the job starts or ends, the unique key and dependencies when it ends.
 local function leave_options(job, options, to, is_end)
@@ -73,11 +73,6 @@ function M.notify_worker(job, what)
     what .. " " .. job[jobs.ID] .. " " .. string.format("%.0f", job[jobs.ATTEMPT]))
 end
 
-local function notify_watchers(job, to)
-  redis.call("SPUBLISH", keys.ENDED, job[jobs.ID] .. " " .. states.name(to))
-  links.note_end(job[jobs.ID], to)
-end
-
 --- Removes the records of a job that is in no set.
 ---@param id string
 ---@param is_more boolean whether there are more than record and argument
@@ -92,7 +87,6 @@ function M.forget(id, is_more)
 end
 
 --- Adds new jobs, which are all alike, in the state that their record has.
----@param queue table
 ---@param new table one of them
 ---@param score number in the set of that state
 ---@param ids table id, anything, id, anything, ...
@@ -153,7 +147,8 @@ local function leave_ties(job, from, to, is_end, is_popped, queue)
   end
   if is_end then
     if jobs.has(job, jobs.AWAITED) then
-      notify_watchers(job, to)
+      redis.call("SPUBLISH", keys.ENDED, job[jobs.ID] .. " " .. states.name(to))
+      links.note_end(job[jobs.ID], to)
     end
     if options.notify or meta.has(meta.HAS_WEBHOOKS) then
       notify(job, to)
@@ -198,7 +193,6 @@ function M.is_tied(job)
 end
 
 --- Moves a job to another state, in memory and in the sets; the caller saves the record (jobs.save).
----@param job table
 ---@param to string module job.states
 ---@param score number in the new set
 ---@param is_popped? boolean whether it was removed from its old set already
@@ -239,7 +233,7 @@ function M.move(job, to, score, is_popped, ids, first, last)
       end
       return false
     end
-    local review_ms = state[meta.NOW_MS] + M.REVIEW_MS
+    local review_ms = state[meta.NOW_MS] + REVIEW_MS
     if review_ms < queue[queues.DUE_ENDED] then
       queues.note_due(queue, queues.DUE_ENDED, review_ms)
     end
@@ -255,6 +249,16 @@ function M.move(job, to, score, is_popped, ids, first, last)
   end
   batch.add_all(sets[to] or queues.key(queue, to), score + change[BASE], ids, first, last)
   return true
+end
+
+--- Ends a job that is cancelled or not needed.
+---@param to string its state
+function M.stop(job, to)
+  local now = meta.state[meta.NOW_MS]
+  job[jobs.ENDED_MS] = now
+  if M.move(job, to, now) then
+    jobs.save(job)
+  end
 end
 
 --- Writes all buffered changes, and wakes sleepers that wait for them.

@@ -171,11 +171,6 @@ end
 -- Definitions that may match, by the bytes that are stored for a queue and a name; with the version of the set.
 local known = KEPT
 
---- Whether a definition can match jobs of that queue and name.
-local function may_match(definition, queue_name, name)
-  return matcher.test(definition.m, { name = name, queue = queue_name }) ~= false
-end
-
 --- Decodes stored definitions that may match.
 ---@param raw string
 local function decode(raw)
@@ -185,9 +180,9 @@ local function decode(raw)
 end
 
 local function look_up(queue_name, name)
-  local list = {}
+  local list, facts = {}, { name = name, queue = queue_name }
   for _, definition in ipairs(M.candidates(queue_name, name)) do
-    if may_match(definition, queue_name, name) then
+    if matcher.test(definition.m, facts) ~= false then
       list[#list + 1] = { n = definition.n, m = definition.m, b = definition.b }
     end
   end

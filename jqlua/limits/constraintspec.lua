@@ -13,7 +13,7 @@ local RATE = {
 }
 
 ---@return table paths
-function M.parse_by(by)
+local function parse_by(by)
   if type(by) == "string" then
     return { jobpath.parse(by, "by") }
   end
@@ -47,18 +47,13 @@ function M.parse(spec)
   rate = rate or {}
   local new = {
     i = spec.id, c = spec.concurrency, l = rate.limit, p = rate.period, g = ARGV[2], bg = spec.by,
-    b = spec.by ~= nil and M.parse_by(spec.by) or nil, d = spec.declared,
+    b = spec.by ~= nil and parse_by(spec.by) or nil, d = spec.declared,
   }
   if spec.shared then
     take_share(new)
   end
   new.m = matcherspec.compile(ARGV[2])
   return new
-end
-
---- Whether two definitions count the same jobs under the same keys: then the keys' state stays, and only limits change.
-function M.is_same_set(old, new)
-  return old.g == new.g and old.p == new.p and cmsgpack.pack(old.bg) == cmsgpack.pack(new.bg)
 end
 
 return M

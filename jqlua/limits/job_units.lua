@@ -31,13 +31,6 @@ M.DIGEST = 20 -- size of one
 -- Units by their section; or, with a zero byte in front, by queue and section without the lane.
 local known = KEPT
 
---- The name of a key, for use in Redis keys.
----@param number number
----@param value string
-function M.key_name(number, value)
-  return string.format("%d:", number) .. value
-end
-
 --- The number and the value of a key's name.
 ---@param name string
 ---@return number

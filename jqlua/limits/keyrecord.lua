@@ -137,7 +137,7 @@ end
 ---@param value string
 ---@return table key
 function M.load(number, value)
-  return M.load_named(job_units.key_name(number, value))
+  return M.load_named(string.format("%d:", number) .. value)
 end
 
 ---@return table key
@@ -158,7 +158,7 @@ function M.load_all(number, values)
 end
 
 ---@return string value that names the key
-function M.value_of(key)
+local function value_of(key)
   local _, value = job_units.split_name(key.name)
   return value
 end
@@ -180,7 +180,7 @@ function M.forget(key)
   key.hold_ms, key.opens_ms, key.last_ms, key.timer_ms, key.raw = 0, 0, 0, 0, false
   if not key.is_new then
     call("UNLINK", keys.KEY .. key.name, keys.STARTS .. key.name)
-    call("ZREM", keys.KEYS_OF .. key.number, M.value_of(key))
+    call("ZREM", keys.KEYS_OF .. key.number, value_of(key))
     call("ZREM", keys.OPENING, key.name)
     key.is_new = true
   end
@@ -198,7 +198,7 @@ function M.save(key)
   key.raw = struct.pack(FORMAT, key.in_use, key.hold_ms, key.opens_ms, key.last_ms, key.timer_ms) .. key.queues
   batch.write(keys.KEY .. key.name, key.raw)
   if key.is_new then
-    call("ZADD", keys.KEYS_OF .. key.number, "0", M.value_of(key))
+    call("ZADD", keys.KEYS_OF .. key.number, "0", value_of(key))
     key.is_new = false
   end
 end

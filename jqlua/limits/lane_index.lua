@@ -43,12 +43,6 @@ local function start_of(turns, group)
   return math.max(tonumber(scores[1] or 0), tonumber(scores[2] or 0))
 end
 
----@param name string the queue
----@return string the index of its lanes that may start
-function M.of_queue(name)
-  return keys.LANES .. name
-end
-
 --- The key of a lane's jobs, to be read: buffered writes to it are sent first.
 function M.jobs_key(lane)
   local key = keys.LANE .. lane
@@ -75,9 +69,8 @@ function M.put(index, name, priority, id, lane, group)
 end
 
 --- Adds a lane that may start.
----@param queue table
 function M.add(queue, priority, id, lane, group)
-  M.put(M.of_queue(queue[queues.NAME]), queue[queues.NAME], priority, id, lane, group)
+  M.put(keys.LANES .. queue[queues.NAME], queue[queues.NAME], priority, id, lane, group)
   queues.set(queue, queues.LANED)
   queues.note_head(queue, priority, id)
 end
@@ -91,7 +84,7 @@ end
 --- Removes a lane whose head leaves from those that may start.
 ---@return boolean # whether it was among them
 function M.withdraw(queue, id, lane, group)
-  local node = M.node(M.of_queue(queue[queues.NAME]), group)
+  local node = M.node(keys.LANES .. queue[queues.NAME], group)
   return call("ZREM", node, NO_START .. queues.bound(id) .. LANE .. lane) == 1
 end
 
@@ -166,7 +159,7 @@ end
 --- A lower bound of the queue's lanes.
 ---@return number? priority
 function M.least_priority(queue)
-  return rank.first_score(M.of_queue(queue[queues.NAME]))
+  return rank.first_score(keys.LANES .. queue[queues.NAME])
 end
 
 --- How many jobs the lanes of an index have.

@@ -16,7 +16,6 @@ function M.group_of(raw)
 end
 
 --- Adds a job that failed for good. Retention then knows that indexes may hold jobs of its queue.
----@param job table job
 ---@param group string
 function M.enter(job, group, ended_ms)
   queues.set(queues.load(job[jobs.QUEUE]), queues.INDEXED)
@@ -50,7 +49,6 @@ function M.remove(group, ids)
 end
 
 --- Removes a job that leaves state error.
----@param job table job
 function M.leave(job)
   M.remove(M.group_of(call("GET", keys.EXTRA .. job[jobs.ID])), { job[jobs.ID] })
 end

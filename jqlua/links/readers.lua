@@ -16,7 +16,6 @@ local call = redis.call
 M.HELD = 2 ^ 45
 
 --- Whether a job has readers. Jobs that cannot have any cost no command.
----@param job table
 ---@return boolean
 function M.any(job)
   return jobs.has(job, jobs.AWAITED) and call("EXISTS", keys.READERS .. job[jobs.ID]) == 1

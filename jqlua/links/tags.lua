@@ -23,7 +23,6 @@ end
 
 --- Replaces a job's tags; the caller puts them into its record. Retention then knows that indexes may hold jobs of its
 --- queue.
----@param job table job
 ---@param old_tags string[]? those it had
 ---@param new_tags string[]?
 function M.replace(job, old_tags, new_tags)
@@ -35,8 +34,6 @@ function M.replace(job, old_tags, new_tags)
 end
 
 --- Adds a new job.
----@param queue table
----@param job table job
 function M.enter(queue, job)
   local options = jobs.options(job)
   if options.unique_for then

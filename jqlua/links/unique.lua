@@ -56,7 +56,6 @@ function M.take(options, id, running)
 end
 
 --- Takes the key of an ended job that is to run again, if it has one.
----@param job table job
 ---@return boolean taken false if another job holds it
 function M.claim(job)
   local options = jobs.copy_options(job)
@@ -93,7 +92,6 @@ function M.leave(options, id)
 end
 
 --- When an ended job's record is removed: frees a key that is kept for it.
----@param job table job
 ---@param is_discarded? boolean by hand, which ends the time of unique_within as well
 function M.forget(job, is_discarded)
   local options = jobs.copy_options(job)

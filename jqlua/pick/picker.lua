@@ -8,7 +8,6 @@
 local attempts = require "jqlua.life.attempts"
 local batch = require "jqlua.base.batch"
 local budget = require "jqlua.job.budget"
-local check = require "jqlua.base.check"
 local chooser = require "jqlua.pick.chooser"
 local jobs = require "jqlua.job.jobs"
 local keys = require "jqlua.base.keys"
@@ -56,8 +55,7 @@ function M.prepare(wish, token, reply)
     patterns.check(wish.wanted, wish.path .. "queues")
   end
   if wish.is_registered then
-    local record = workers.load(wish.worker)
-    check.refuse(not record and check.missing("worker", "registered worker", wish.worker))
+    local record = workers.registered(wish.worker)
     plan.is_quiet, plan.has_slots = record.k ~= nil, record.u ~= nil
   end
   return plan

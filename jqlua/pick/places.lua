@@ -110,7 +110,7 @@ end
 ---@return boolean? is_more if the search was cut short
 local function best_lane(queue, is_settled)
   local name = queue[queues.NAME]
-  local index = lane_index.of_queue(name)
+  local index = keys.LANES .. name
   repeat
     local place, is_more = lane_index.first(index, name)
     if not place then
@@ -280,7 +280,7 @@ end
 --- Counts a turn of a lane's group.
 local function take_turn(queue, place)
   local name = queue[queues.NAME]
-  lane_index.remove(lane_index.of_queue(name), place)
+  lane_index.remove(keys.LANES .. name, place)
   lane_index.serve(queue, place, job_units.of(place.job)[job_units.GROUP_VALUE])
   local priority, id = lanes.head(place.lane)
   if id then

@@ -17,14 +17,14 @@ local NEXT = { queues = {} }
 local PICK = { worker = {}, queues = {} }
 local FINISH = { worker = {}, pick = {} }
 local WAIT = { on = { "text", 1, 64, required = true }, ms = { "ms", 1, 60000, required = true } }
-M.QUEUES = '"*", a name, or a list of 1 to 100 names and patterns'
+local QUEUES = '"*", a name, or a list of 1 to 100 names and patterns'
 
 --- Parses the field `queues`; refuses the call if it is wrong.
 ---@return string[] names and patterns
 function M.parse_queues(value, path)
   local is_text = type(value) == "string"
   local list = is_text and { value } or value
-  check.refuse(not is_text and not check.is_list(list, 1, 100) and check.problem(path, M.QUEUES, value))
+  check.refuse(not is_text and not check.is_list(list, 1, 100) and check.problem(path, QUEUES, value))
   for i, text in ipairs(list) do
     check.refuse(not check.is_name(text)
       and check.problem(is_text and path or path .. "[" .. (i - 1) .. "]", check.NAME, text))

@@ -58,7 +58,6 @@ local function of_priority(key, priority, oldest, most)
   return oldest, looked, oldest_job
 end
 
----@param queue table queue
 ---@return number? ms not after now; nil when no job is ready
 ---@return table? job that one
 function M.since(queue)

@@ -45,7 +45,7 @@ M.OWN = 64 -- has settings of its own
 -- handle them.
 M.WEBHOOKS = "jq.webhooks"
 
-M.FORMAT = ">BI4ddddc14I4I4"
+local FORMAT = ">BI4ddddc14I4I4"
 local NO_ID = "              "
 M.LEAST_ID = "00000000000000"
 
@@ -67,7 +67,7 @@ function M.load(name)
       0, meta.state[meta.VERSION], false, 0, false,
     }
   elseif not queue or queue[RAW] ~= raw or queue[M.CHANGED] then -- it changed in a call that failed
-    local flags, max_waiting, running, waiting, ended, priority, id, version, free = struct.unpack(M.FORMAT, raw)
+    local flags, max_waiting, running, waiting, ended, priority, id, version, free = struct.unpack(FORMAT, raw)
     local paused = flags % 2
     queue = memory.keep(keys.KNOWN_QUEUES, name, {
       paused, max_waiting, running, waiting, ended, priority, id, name, false, false, {},
@@ -162,7 +162,7 @@ end
 
 --- Writes a record that changed.
 function M.save(queue)
-  queue[RAW] = struct.pack(M.FORMAT, queue[M.PAUSED] + queue[M.FLAGS], queue[M.MAX_WAITING], queue[M.DUE_RUNNING],
+  queue[RAW] = struct.pack(FORMAT, queue[M.PAUSED] + queue[M.FLAGS], queue[M.MAX_WAITING], queue[M.DUE_RUNNING],
     queue[M.DUE_WAITING], queue[M.DUE_ENDED], queue[M.HEAD_PRIORITY], queue[M.HEAD_ID], queue[M.VERSION],
     queue[M.FREE])
   call("SET", keys.QUEUE .. queue[M.NAME], queue[RAW])
@@ -239,6 +239,15 @@ function M.save_all()
       M.save(queue)
     end
   end
+end
+
+---@return boolean
+function M.has_jobs(queue)
+  local sets = {}
+  for state in states.SETS:gmatch(".") do
+    sets[#sets + 1] = M.key(queue, state)
+  end
+  return call("EXISTS", unpack(sets)) > 0
 end
 
 --- The number of a queue's jobs that count against max_waiting.

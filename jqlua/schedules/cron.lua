@@ -115,7 +115,8 @@ local function at_clock(cron, from)
       end
     end
     repeat
-      year, month = zones.month_after(year, month)
+      month = month % 12 + 1
+      year = month == 1 and year + 1 or year
     until cron.months[month]
     day, minute = 1, 0
   end

@@ -94,33 +94,15 @@ function M.load(id)
   return raw and cmsgpack.unpack(raw) or nil
 end
 
---- When it is due.
----@return number
-function M.due_ms(schedule)
-  return schedule.n or meta.NONE
-end
-
 --- Writes the record and the due time.
 local function save(schedule)
   local id = schedule.s.id
   call("HSET", keys.SCHEDULES, id, cmsgpack.pack(schedule))
-  due.set(due.SCHEDULE .. id, M.due_ms(schedule))
+  due.set(due.SCHEDULE .. id, schedule.n or meta.NONE)
 end
 
---- Records a job that the schedule created.
----@param at_ms? number its time; nil if it was created on request
-local function note_made(schedule, id, at_ms)
-  schedule.r = schedule.r or {}
-  schedule.r[#schedule.r + 1] = id
-  if #schedule.r > MOST_RUNS then
-    table.remove(schedule.r, 1)
-  end
-  if at_ms then
-    schedule.m, schedule.l, schedule.i = schedule.m + 1, at_ms, id
-  end
-end
-
-local function existing(id)
+--- Like load; refuses the call if there is none.
+function M.existing(id)
   local schedule = M.load(id)
   check.refuse(not schedule and check.missing("id", "schedule", id))
   return schedule
@@ -161,7 +143,7 @@ end
 --- Pauses a schedule, or has it go on.
 ---@return table schedule
 function M.pause(id, paused)
-  local schedule = existing(id)
+  local schedule = M.existing(id)
   schedule.s.paused = paused
   return M.put(schedule.s, schedule.a)
 end
@@ -180,7 +162,14 @@ local function create(schedule, at_ms, is_beside)
   jobs.set_options(new, options)
   local id, created = unpack(creation.create_all({ new }, { schedule.a }, 1, {}))
   if created == 1 then
-    note_made(schedule, id, not is_beside and at_ms or nil)
+    schedule.r = schedule.r or {}
+    schedule.r[#schedule.r + 1] = id
+    if #schedule.r > MOST_RUNS then
+      table.remove(schedule.r, 1)
+    end
+    if not is_beside then
+      schedule.m, schedule.l, schedule.i = schedule.m + 1, at_ms, id
+    end
   end
   return id, created
 end
@@ -188,7 +177,7 @@ end
 --- Creates a job at once, beside the scheduled ones.
 ---@return table reply {job id, created}
 function M.run_now(schedule_id)
-  local schedule = existing(schedule_id)
+  local schedule = M.existing(schedule_id)
   local id, created = create(schedule, meta.state[meta.NOW_MS], true)
   local job = schedule.s.job
   check.refuse(not id and "FULL job.queue: " .. check.show(job.queue or job.name) .. " has reached max_waiting")
@@ -223,11 +212,12 @@ end
 function M.fire(id)
   local schedule, now = M.load(id), meta.state[meta.NOW_MS]
   budget.pay(budget.RECORD)
-  if not schedule or M.due_ms(schedule) > now then
-    due.set(due.SCHEDULE .. id, schedule and M.due_ms(schedule) or meta.NONE)
+  local at_ms = schedule and schedule.n or meta.NONE
+  if at_ms > now then
+    due.set(due.SCHEDULE .. id, at_ms)
     return 0
   end
-  local next_of, at_ms = times(schedule.s), schedule.n
+  local next_of = times(schedule.s)
   if schedule.s.catch_up == false then
     at_ms = math.max(at_ms, next_of(now - MISSED_MS - 1))
   end

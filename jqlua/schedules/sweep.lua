@@ -240,15 +240,6 @@ local function review(_, limit)
   return looked
 end
 
---- Places a queue's waiting jobs under a new set of constraints.
-local function walk(name, limit)
-  local looked = placement.walk(queues.load(name), limit)
-  if call("EXISTS", keys.WALK .. name) == 0 then
-    due.set(due.PLACING .. name, meta.NONE)
-  end
-  return looked
-end
-
 --- What handles a kind of module base.due: given the name of its subject and a limit, it returns the steps taken.
 local HANDLERS = {
   [due.LEASES] = of_queue(queues.DUE_RUNNING, sweep_leases),
@@ -266,7 +257,9 @@ local HANDLERS = {
     due.set(due.KEYS, rank.first_score(keys.OPENING) or meta.NONE)
     return steps
   end,
-  [due.PLACING] = walk,
+  [due.PLACING] = function(name, limit)
+    return placement.walk(queues.load(name), limit)
+  end,
   [due.DEPENDENTS] = dependents.sweep,
   [due.UNIQUE] = function(key)
     unique.drop(key)

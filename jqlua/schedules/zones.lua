@@ -42,15 +42,6 @@ function M.date_of(days)
   return year, month, day
 end
 
----@return number year
----@return number month
-function M.month_after(year, month)
-  if month == 12 then
-    return year + 1, 1
-  end
-  return year, month + 1
-end
-
 local SIZES = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 }
 
 ---@return number

@@ -68,7 +68,6 @@ function M.late_ms(queue)
   return 1000 * M.at(LATE_AFTER, queue)
 end
 
----@param queue table queue
 ---@return number base_s, number cap_s, number jitter
 function M.retry(queue)
   return M.at(RETRY, queue), M.at(RETRY + 1, queue), M.at(RETRY + 2, queue)
@@ -76,7 +75,6 @@ end
 
 --- How long, and how many of a queue, records of an ended state are kept.
 ---@param letter string d, e or c
----@param queue table queue
 ---@return number ttl_s, number max
 function M.retention(letter, queue)
   local place = letter == states.DONE and DONE or letter == states.ERROR and ERROR or CANCELLED

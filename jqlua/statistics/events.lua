@@ -24,7 +24,6 @@ local function add(job, shown)
 end
 
 --- Records a change of state; the job is in the new one.
----@param job table job
 ---@param from? string letter, nil for a new job
 ---@param to string letter
 function M.note(job, from, to)

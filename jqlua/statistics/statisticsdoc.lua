@@ -199,11 +199,6 @@ end
 local MINUTE_MS = 60000
 M.MINUTES = 5 -- that count as recent, with the current one
 local ENOUGH = 20 -- of fewer nothing is usual
-local DONE = 2
-local FAILED = 3
-local LAPSED = 4
-local ERROR = 5
-local RELEASED = 7
 
 -- What was looked up in this call.
 local known_runs = {}
@@ -239,8 +234,8 @@ function M.today(queue)
 end
 
 local function share_of(cell)
-  local failures = cell[FAILED] + cell[LAPSED] + cell[ERROR]
-  return failures, cell[DONE] + failures
+  local failures = cell[statlog.FAILED] + cell[statlog.LAPSED] + cell[statlog.ERROR]
+  return failures, cell[statlog.DONE] + failures
 end
 
 --- The time that 95 % of some took no longer than.
@@ -284,11 +279,11 @@ function M.recent(queue, minutes)
       if share_of(cell) > 0 then
         recent.since_ms = math.min(recent.since_ms or math.huge, minute * MINUTE_MS)
       end
-      recent.is_active = recent.is_active
-        or minute >= current - 1 and cell[DONE] + cell[FAILED] + cell[ERROR] + cell[RELEASED] > 0
+      local worked = cell[statlog.DONE] + cell[statlog.FAILED] + cell[statlog.ERROR] + cell[statlog.RELEASED]
+      recent.is_active = recent.is_active or minute >= current - 1 and worked > 0
     end)
     recent.failures, recent.ended = share_of(recent.cell)
-    recent.lapsed = recent.cell[LAPSED]
+    recent.lapsed = recent.cell[statlog.LAPSED]
     known_recent[name] = recent
   end
   return known_recent[name]

@@ -25,12 +25,12 @@ local MOST = 4294967294
 M.FULL = 16384
 
 local ENQUEUED = "\1\206\255\255\255\255\206\255\255\255\255" -- kind 1, and neither wait nor run
-local DONE = 2
-local FAILED = 3
-local LAPSED = 4
-local ERROR = 5
+M.DONE = 2
+M.FAILED = 3
+M.LAPSED = 4
+M.ERROR = 5
 local CANCELLED = 6
-local RELEASED = 7
+M.RELEASED = 7
 local MOVED = 8
 local SKIPPED = 9
 
@@ -109,10 +109,10 @@ end
 
 -- What a change counts as, by the state that it led to, or else by how the attempt ended.
 local KINDS = {
-  [states.DONE] = DONE, [states.KEPT] = DONE, [states.ERROR] = ERROR, [states.CANCELLED] = CANCELLED,
+  [states.DONE] = M.DONE, [states.KEPT] = M.DONE, [states.ERROR] = M.ERROR, [states.CANCELLED] = CANCELLED,
   [states.SKIPPED] = SKIPPED,
 }
-local KINDS_OF_ATTEMPTS = { [jobs.FAILED] = FAILED, [jobs.LAPSED] = LAPSED, [jobs.MOVED_ON] = MOVED }
+local KINDS_OF_ATTEMPTS = { [jobs.FAILED] = M.FAILED, [jobs.LAPSED] = M.LAPSED, [jobs.MOVED_ON] = MOVED }
 
 local function within(ms)
   return ms < 0 and 0 or ms > MOST and MOST or ms
@@ -137,9 +137,9 @@ end
 ---@param first number index of the first in it
 ---@param last number
 function M.left(job, from, to, ids, first, last)
-  local run, kind = M.NONE, KINDS[to] or KINDS_OF_ATTEMPTS[job[jobs.HOW]] or RELEASED
+  local run, kind = M.NONE, KINDS[to] or KINDS_OF_ATTEMPTS[job[jobs.HOW]] or M.RELEASED
   local started_ms, is_first = job[jobs.STARTED_MS], from == states.RUNNING and job[jobs.ATTEMPT] == 1
-  if from == states.RUNNING and kind == DONE then
+  if from == states.RUNNING and kind == M.DONE then
     run = within(meta.state[meta.NOW_MS] - started_ms)
   end
   local ready_ms = is_first and job[jobs.OPTIONS] ~= "" and jobs.options(job).ready_ms

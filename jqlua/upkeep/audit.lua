@@ -281,7 +281,7 @@ function M.bounds()
     expect(schedule, "schedule", id, "has no record")
     if schedule then
       expect(not (schedule.n and schedule.s.paused), "schedule", id, "is paused and has a next moment")
-      findings.expect_bound("schedule " .. id, due.at(due.SCHEDULE .. id) or meta.NONE, schedules.due_ms(schedule))
+      findings.expect_bound("schedule " .. id, due.at(due.SCHEDULE .. id) or meta.NONE, schedule.n or meta.NONE)
     end
   end
   for _, id in ipairs(call("HKEYS", keys.API_KEY_USES)) do

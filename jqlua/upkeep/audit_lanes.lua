@@ -10,7 +10,6 @@ local members = require "jqlua.queue.members"
 local states = require "jqlua.job.states"
 local queues = require "jqlua.queue.queues"
 local rank = require "jqlua.base.rank"
-local tally = require "jqlua.base.tally"
 local lane_index = require "jqlua.limits.lane_index"
 local keyrecord = require "jqlua.limits.keyrecord"
 local parking = require "jqlua.limits.parking"
@@ -64,7 +63,7 @@ function M.check_lane(lane)
   end
   local priority, id = tonumber(first[2]), first[1]
   local name, group = job[jobs.QUEUE], units[job_units.GROUP]
-  if has_entry(lane_index.of_queue(name), group, lane, priority, id) then
+  if has_entry(keys.LANES .. name, group, lane, priority, id) then
     return
   end
   for _, entry in ipairs(units[job_units.ENTRIES]) do
@@ -89,7 +88,8 @@ local function count_taken()
       local units = job and job_units.of(job)
       bytes = bytes + (units and #units[job_units.BYTES] or 0)
       for _, entry in ipairs(units and bytes <= MOST_BYTES and units[job_units.ENTRIES] or {}) do
-        tally.add(taken, entry[job_units.NAME])
+        local name_of_key = entry[job_units.NAME]
+        taken[name_of_key] = (taken[name_of_key] or 0) + 1
       end
     end
     if looks > MOST_COUNTED or bytes > MOST_BYTES then

@@ -17,7 +17,7 @@ local MOST = 20
 local MOST_BYTES = 16384
 local ALL_JOBS = cmsgpack.pack({ name = "*" })
 -- A webhook that matches no jobs: its secrets sign what jobs request by `notify`.
-M.OWN = "notify"
+local OWN = "notify"
 
 -- Decoded webhooks, by their bytes.
 local known = KEPT
@@ -73,8 +73,8 @@ end
 ---@return table hook as of all
 function M.parse(spec)
   local match = ARGV[2] or ""
-  if spec.id == M.OWN then
-    local why = M.OWN .. " takes only secrets, which sign what jobs notify"
+  if spec.id == OWN then
+    local why = OWN .. " takes only secrets, which sign what jobs notify"
     fields.refuse(spec, "url on", why)
     check.refuse(match ~= "" and "INVALID match: " .. why)
     return { i = spec.id, o = "" }
@@ -109,17 +109,12 @@ function M.delete(id)
   call("HDEL", keys.WEBHOOK_SECRETS, id)
 end
 
----@return string secrets with blanks between, or ""
-function M.secrets(id)
-  return call("HGET", keys.WEBHOOK_SECRETS, id) or ""
-end
-
 --- A webhook's document.
 ---@param is_told boolean whether with secrets
 ---@return string document
 function M.document(hook, is_told)
   local secrets, ends = {}, hook.u and {}
-  for secret in M.secrets(hook.i):gmatch("%S+") do
+  for secret in (call("HGET", keys.WEBHOOK_SECRETS, hook.i) or ""):gmatch("%S+") do
     secrets[#secrets + 1] = secret
   end
   for name in hook.o:gmatch("%S+") do

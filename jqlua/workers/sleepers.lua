@@ -102,7 +102,9 @@ function M.want(channel, wanted, without)
 end
 
 function M.wake_channel(channel)
-  M.go_on(channel, true)
+  if meta.state[meta.SLEEPERS] > 0 then
+    M.go_on(channel, true)
+  end
 end
 
 --- A worker that slept is awake.

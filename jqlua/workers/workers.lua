@@ -4,6 +4,7 @@
 -- tried with one job at a time until it finishes one. Workers with the same queues, refused names and key share a pool,
 -- so that dispatch reads pools and not workers.
 local budget = require "jqlua.job.budget"
+local check = require "jqlua.base.check"
 local jobs = require "jqlua.job.jobs"
 local states = require "jqlua.job.states"
 local keys = require "jqlua.base.keys"
@@ -77,9 +78,12 @@ function M.forget(id)
   call("DEL", keys.WORKER .. id)
 end
 
----@return boolean
-function M.is_registered(id)
-  return M.load(id) ~= nil
+--- Refuses the call for a worker that is not registered.
+---@return table record as of load
+function M.registered(id)
+  local record = M.load(id)
+  check.refuse(not record and check.missing("worker", "registered worker", id))
+  return record
 end
 
 --- Whether it gets no jobs for a while.
@@ -104,7 +108,7 @@ function M.place(id, record)
   else
     local was_empty = call("EXISTS", keys.POOL .. record.p) == 0
     call("ZADD", keys.POOL .. record.p, held / record.m, id)
-    if was_empty and meta.state[meta.SLEEPERS] > 0 then
+    if was_empty then
       sleepers.wake_channel(M.CHANNEL)
     end
   end
