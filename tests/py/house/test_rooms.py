@@ -20,12 +20,12 @@ PACKAGE = ROOT / "python/jqmaster"
 # lines that it may have.
 FLOORS: dict[str, dict[str, int]] = {
     "for people": {"__main__": 20, "cli": 2470, "testing": 140},
-    "for programs": {"client": 2160, "worker": 1965},
+    "for programs": {"client": 2120, "worker": 1875},
     "the server": {"server": 3295},
     "the engine's hand": {
         "cluster": 745,
         "engine": 2060,
-        "connection": 1170,
+        "connection": 1171,
         "bundle": 540,
         "manifest": 615,
         "errors": 160,
