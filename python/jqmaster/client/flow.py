@@ -80,10 +80,7 @@ class FlowMethods:
     aenqueue_many: Any
 
     async def achain(
-        self,
-        *steps: *tuple[*tuple[Step, ...], Call[R]],
-        failed: Call[Any] | None = None,
-        request: str | None = None,
+        self, *steps: *tuple[*tuple[Step, ...], Call[R]], failed: Call[Any] | None = None, request: str | None = None
     ) -> Flow[R]:
         """Enqueue calls of which each depends on the one before; at most 10,050. A step may be a list of calls, which
         run side by side, up to 10,000, or empty; the last is one call, and its result that of the flow.
@@ -97,11 +94,7 @@ class FlowMethods:
         return await self._flow(steps, failed, request, is_list=False)
 
     async def agroup(
-        self,
-        calls: Iterable[Call[R]],
-        *,
-        failed: Call[Any] | None = None,
-        request: str | None = None,
+        self, calls: Iterable[Call[R]], *, failed: Call[Any] | None = None, request: str | None = None
     ) -> Flow[list[R]]:
         """Enqueue calls that run side by side; their results in order are that of the flow. All else as of `chain`."""
         return await self._flow([calls], failed, request, is_list=True)

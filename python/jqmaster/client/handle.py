@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeVar, Unpack
+from typing import Any, Generic, Literal, TypeVar, Unpack, cast
 
 from jqmaster.client.calling import MessagePack, Serializer
 from jqmaster.client.link import Link, plain
@@ -119,10 +119,9 @@ class Handle(Reference, Generic[R_co]):
         if packed is not None:
             value = self.link.serializer.loads(packed)
             try:
-                result: R_co = value if self.task is None else self.task.read_result(value)
+                return cast(R_co, value if self.task is None else self.task.read_result(value))
             except ValueError as error:
                 raise ValueError(f"the result of job {self.id}: {error}") from error
-            return result
         if self.task is not None and self.task.returns_none:
             return None  # type: ignore[return-value]
         raise NoResult(self.id, "none")
@@ -166,8 +165,7 @@ class Handle(Reference, Generic[R_co]):
             packed = None
         if packed is None:
             raise NotFound(f"no such job: {self.id}")
-        job: Document = unpacked(packed, self.link.serializer)
-        return job
+        return cast(Document, unpacked(packed, self.link.serializer))
 
     # -- changing it ------------------------------------------------------------------------------
 

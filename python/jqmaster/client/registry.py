@@ -18,15 +18,7 @@ from jqmaster.client.flow import FlowMethods
 from jqmaster.client.handle import Handle, batched, unpacked
 from jqmaster.client.link import Link, Target, plain, plain_each
 from jqmaster.client.operations import PlainOperations
-from jqmaster.client.task import (
-    Call,
-    Decorator,
-    DefinedTask,
-    Middleware,
-    ScheduleOptions,
-    Task,
-    calls_of,
-)
+from jqmaster.client.task import Call, Decorator, DefinedTask, Middleware, ScheduleOptions, Task, calls_of
 from jqmaster.connection import url as redis_url
 from jqmaster.engine import zones
 from jqmaster.engine.calling import contract_of, given
@@ -312,8 +304,7 @@ class Registry(FlowMethods):
         Creates or replaces the schedule of this id; its document, with `next_ms`. Raises Invalid."""
         [call] = calls_of(call)
         fields = {"argument": call.argument, **known(when, When)}
-        document: Document = await self.acall("schedule", schedule_id, call.spec(), **fields)
-        return document
+        return cast(Document, await self.acall("schedule", schedule_id, call.spec(), **fields))
 
     call, each, jobs, repeat = plain(acall), plain_each(aeach), plain_each(ajobs), plain(arepeat)
 

@@ -15,8 +15,8 @@ from jqmaster.client.link import plain
 from jqmaster.engine import options, tracing
 from jqmaster.engine.options import JobOptions, NewJob, When
 from jqmaster.engine.replies import Job
-from jqmaster.worker.ending import UNPACKABLE, FollowUp, JobFailed, Move, NewCall, returned, text_of, unpackable
-from jqmaster.worker.notes import notebook_of
+from jqmaster.worker.ending import UNPACKABLE, FollowUp, JobFailed, Move, NewCall, text_of, unpackable
+from jqmaster.worker.notes import current_notebook
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -103,17 +103,14 @@ class Task(Generic[P, R]):
     async def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> Handle[R]:
         """Enqueue a call with these arguments. Raises TypeError when they do not fit the function, and what
         `jqmaster.errors` has."""
-        handle: Handle[R]
-        [handle] = await self.jq.aenqueue_many([self.job(*args, **kwargs)])
-        return handle
+        return cast(Handle[R], (await self.jq.aenqueue_many([self.job(*args, **kwargs)]))[0])
 
     async def amap(self, arguments: Iterable[Any]) -> list[Handle[R]]:
         """Enqueue one job for each of `arguments`, 1000 in a call: a tuple holds positional arguments,
         anything else is the one argument."""
         call: Callable[..., Call[R]] = self.job
         calls = (call(*(args if isinstance(args, tuple) else (args,))) for args in arguments)
-        enqueued: list[Handle[R]] = await self.jq.aenqueue_many(calls)
-        return enqueued
+        return cast(list[Handle[R]], await self.jq.aenqueue_many(calls))
 
     enqueue, map = plain(aenqueue), plain(amap)
 
@@ -153,8 +150,7 @@ class Task(Generic[P, R]):
     @property
     def queue(self) -> str:
         """Where its jobs wait, unless they are told otherwise."""
-        queue: str = self.chosen.get("queue") or self.jq.defaults.get("queue") or self.name
-        return queue
+        return cast(str, self.chosen.get("queue") or self.jq.defaults.get("queue") or self.name)
 
     def call_with(self, value: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call[R]:
         """The call whose argument is `value`, which stands for these."""
@@ -174,7 +170,7 @@ class Task(Generic[P, R]):
         function = cast(Any, self.function)
         signature = self.signature
         assert signature is not None
-        if (notebook := notebook_of()) is not None:
+        if (notebook := current_notebook.get(None)) is not None:
             notebook.dumps = self.jq.serializer.dumps
         try:
             args, kwargs = signature.decode(self.jq.serializer.loads(job.argument))
@@ -184,8 +180,12 @@ class Task(Generic[P, R]):
 
         async def called() -> Any:
             if elsewhere is None or self.is_async:
-                return await returned(function(*args, **kwargs))
-            return await returned(await elsewhere(function, *args, **kwargs))
+                result = function(*args, **kwargs)
+            else:
+                result = await elsewhere(function, *args, **kwargs)
+            while isinstance(result, Coroutine):  # one behind a plain decorator may return a coroutine
+                result = await result
+            return result
 
         call: Callable[[], Awaitable[Any]] = called
         for middleware in reversed(self.jq.middlewares):
@@ -195,13 +195,6 @@ class Task(Generic[P, R]):
             return self.sent(result)
         except UNPACKABLE as error:
             raise unpackable(job, error) from error
-
-    def check_types(self) -> None:
-        """Raise ValueError if an annotation still names what is not there."""
-        try:
-            _ = self.result_converter
-        except TypeError as error:
-            raise ValueError(f"job {self.name}: {error}") from None
 
     @property
     def result_converter(self) -> Converter | None:
@@ -238,9 +231,7 @@ class DefinedTask(Task[P, R], Generic[P, R, V]):
     """One with its function. `V`: what a call of it gives, a coroutine of an async one."""
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> V:
-        assert self.function is not None
-        result: V = self.function(*args, **kwargs)
-        return result
+        return cast(V, cast(Any, self.function)(*args, **kwargs))
 
 
 class Decorator(Protocol):

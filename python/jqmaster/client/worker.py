@@ -28,7 +28,7 @@ from jqmaster.server import logs
 from jqmaster.server.signing import new_secret
 from jqmaster.worker.attempts import Attempts
 from jqmaster.worker.ending import Outcome
-from jqmaster.worker.log import Log
+from jqmaster.worker.log import log
 from jqmaster.worker.notes import in_a_loop
 from jqmaster.worker.signals import Signals
 from jqmaster.worker.sources import AWAY, EngineSource, HttpSource, RedisSource
@@ -38,7 +38,6 @@ from jqmaster.worker.worker import STOP_TIMEOUT_S, Function, Worker, lasting
 if TYPE_CHECKING:
     from jqmaster.worker.processes import ProcessPool
 
-log = Log("jqmaster.worker")
 _ANY_ADDRESS = ("", "0.0.0.0", "::")
 _ANNOUNCED_EVERY_S = 60.0  # a third of what the engine waits for
 _MOST_NAMES = 100  # of jobs, and ids, that the engine takes
@@ -65,7 +64,7 @@ class AppWorker:
     order: str = "priority"
     name: str | None = None
     drain_timeout_s: float = STOP_TIMEOUT_S
-    on_outcome: Callable[[Outcome, str], None] | None = None  # is told every answer to a report
+    on_outcome: Callable[[Outcome, str], object] = lambda *_: None  # is told every answer to a report
 
     def __post_init__(self) -> None:
         if not self.jq.tasks:
@@ -75,7 +74,10 @@ class AppWorker:
             )
         tasks = self.jq.tasks.values()
         for task in tasks:
-            task.check_types()
+            try:
+                _ = task.result_converter
+            except TypeError as error:  # an annotation still names what is not there
+                raise ValueError(f"job {task.name}: {error}") from None
         if isinstance(self.queues, str):
             raise TypeError(f"queues: expected a list, such as [{self.queues!r}]")
         self.queues = list(self.queues) if self.queues else sorted({task.queue for task in tasks})
@@ -94,7 +96,7 @@ class AppWorker:
         self.threads = Threads(self.concurrency)
         self._processes: ProcessPool | None = None
         self._has_served = False
-        self._signals: Signals | None = None  # of a process that is this worker's alone
+        self._signals = Signals(self.drain_timeout_s)
 
     def run(self, *, ends_process: bool = False) -> int:
         """Work until SIGTERM or SIGINT: drain, give the rest back, return the exit code. A second signal ends the
@@ -111,18 +113,21 @@ class AppWorker:
         with suppress(ImportError):  # asyncio's own will do
             from uvloop import new_event_loop as loop_factory
         with asyncio.Runner(loop_factory=loop_factory) as runner:
-            stop = asyncio.Event()
-            signals = self._signals = Signals(runner.get_loop(), stop.set, self.drain_timeout_s)
-            code, is_outlived = signals.run(self._ended(stop))
+            stop, code, is_outlived = asyncio.Event(), 0, False
+            try:
+                is_outlived = self._signals.run(runner.get_loop(), self.serve(stop), stop.set)
+            except (JQError, OSError) as error:
+                logs.say(log, str(error), is_error=True)
+                code = 1
             if is_outlived:
                 logging.shutdown()
                 with suppress(AttributeError, OSError, ValueError):  # there is none, or a job has closed it
                     sys.stdout.flush()
                 os._exit(code)
         if ends_process:
-            signals.ends(code)
+            self._signals.ends(code)
         else:
-            signals.over()
+            self._signals.over()
         return code
 
     async def serve(self, stop: asyncio.Event) -> bool:
@@ -133,13 +138,12 @@ class AppWorker:
         self._has_served = True
         async with self.surroundings(), AsyncExitStack() as stack:
             source, signals = self.source, self._signals
+            signals.note()
             worker = self.worker(
-                source, fetches=not self.push, drain_timeout_s=self.drain_timeout_s, on_outcome=self._note,
-                on_stop=(lambda: None) if signals is None else signals.begin_end,
+                source, fetches=not self.push, drain_timeout_s=self.drain_timeout_s, on_outcome=self.on_outcome,
+                on_stop=signals.begin_end,
             )  # fmt: skip
             said = "is ready"
-            if signals is not None:
-                signals.note()
             if self.push:
                 with brought_by("worker", "a worker that jobs are pushed to"):
                     from jqmaster.worker.push import PushHost
@@ -156,7 +160,7 @@ class AppWorker:
             announce = partial(_announce, source, worker)
             announcing = asyncio.create_task(lasting("announcing", announce, lambda: worker.works))
             try:
-                await worker.run(stop, is_alone=signals is not None)
+                await worker.run(stop, is_alone=bool(signals.handlers))
             finally:
                 await end([announcing])
             logs.say(log, f"worker {source.full_name} has stopped")
@@ -189,22 +193,13 @@ class AppWorker:
             try:
                 return await task.attempt(job, self.threads.run)
             finally:
-                if self._signals is not None:
-                    self._signals.hold()
+                self._signals.hold()
         if self._processes is None:
             from jqmaster.worker.processes import ProcessPool
 
             self._processes = ProcessPool(self.threads, self.concurrency, self.process_jobs)
         assert task.function is not None
         return await self._processes.run(task.function.__module__, job, self.jq.target)
-
-    async def _ended(self, stop: asyncio.Event) -> tuple[int, bool]:
-        """With which exit code, and whether functions run on."""
-        try:
-            return 0, await self.serve(stop)
-        except (JQError, OSError) as error:
-            logs.say(log, str(error), is_error=True)
-            return 1, False
 
     def _source(self) -> EngineSource:
         about = {
@@ -218,18 +213,9 @@ class AppWorker:
         wish: dict[str, Any] = {"order": self.order, "name": self.name, "about": about, "is_registered": is_registered}
         queues = self.queues or ()
         if target.is_redis:
-            how: dict[str, Any] = {"recreate": target.recreate}
-            return RedisSource(target.url, target.redis_namespace, queues, **how, **wish)
+            return RedisSource(target.url, target.redis_namespace, queues, recreate=target.recreate, **wish)
         urls, key = target.masters()
         return HttpSource(urls, queues, key=key, **wish)
-
-    def _note(self, outcome: Outcome, state: str) -> None:
-        """Log what is only known when a failure was reported: that there is no further attempt."""
-        if state == "error":
-            job, message = outcome.job, outcome.spec.get("message")
-            log.error("job %s (%s) failed for good in attempt %d: %s", job.id, job.name, job.attempt, message)
-        if self.on_outcome is not None:
-            self.on_outcome(outcome, state)
 
 
 async def _registered(source: EngineSource, stop: asyncio.Event) -> bool:
@@ -300,9 +286,9 @@ async def aburst(
     if isinstance(transport, Memory):
         return 0  # jobs have run where they were enqueued
     app = AppWorker(jq, queues, concurrency)
-    assert app.queues is not None
     attempts: list[tuple[Outcome, str]] = []
-    source = _BurstSource(jq, transport.engine, app.queues, ("retrying", "scheduled") if delayed else ("retrying",))
+    states = ("retrying", "scheduled") if delayed else ("retrying",)
+    source = _BurstSource(jq, transport.engine, app.queues or (), states)
     worker = app.worker(source, on_outcome=lambda *attempt: attempts.append(attempt))
     source.attempts = worker.attempts
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 import ssl
@@ -137,7 +138,8 @@ class RedisClient(redis.asyncio.Redis):
     async def place(self) -> Address | str:
         """Where to connect to. Raises RedisError."""
         if (place := self._place) is None:
-            async with self._finding:
+            # Plain calls look beside each other: a signal handler may end one before it gives its turn back.
+            async with contextlib.nullcontext() if plainly.is_plain() else self._finding:
                 place = self._place = self._place or await self.finder.find()
         return place
 

@@ -10,7 +10,6 @@ import re
 import secrets
 import sys
 import time
-from typing import Any
 
 request_log = logging.getLogger("jqmaster.request")
 
@@ -45,13 +44,13 @@ class JsonLines(logging.Formatter):
 _USUAL = {*logging.makeLogRecord({}).__dict__, "message", "asctime", "taskName", "job"}
 
 
-def say(logger: logging.Logger | logging.LoggerAdapter[Any], line: str, *, is_error: bool = False) -> None:
+def say(logger: logging.Logger, line: str, *, is_error: bool = False) -> None:
     """Tell who started the process, whatever the level of its log: on stdout, an error on stderr. As JSON where the
     log is. A job may have closed these."""
     text = f"jqmaster: {line}" if is_error else line
     level = logging.ERROR if is_error else logging.INFO
     for handler in logging.getLogger().handlers:
         if isinstance(handler.formatter, JsonLines):
-            text = handler.formatter.format(logging.LogRecord(logger.name, level, "", 0, line, (), None))
+            text = handler.formatter.format(logger.makeRecord(logger.name, level, "", 0, line, (), None))
     with contextlib.suppress(OSError, ValueError):
         print(text, file=sys.stderr if is_error else sys.stdout, flush=True)

@@ -14,12 +14,10 @@ from jqmaster.engine.replies import Job
 from jqmaster.errors import JQError
 from jqmaster.worker import ending as endings
 from jqmaster.worker.ending import Outcome, text_of
-from jqmaster.worker.log import Log
+from jqmaster.worker.log import log
 from jqmaster.worker.notes import Notebook
 from jqmaster.worker.sources import PASSES, EngineSource, Key, until_heard
 from jqmaster.worker.threads import Threads
-
-log = Log("jqmaster.worker")
 
 ALIVE_EVERY_S = 10.0  # a third of the default worker_ttl
 SOONEST_S = 0.05  # after the beat before

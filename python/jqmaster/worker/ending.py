@@ -10,9 +10,9 @@ import asyncio
 import concurrent.futures
 import logging
 import traceback
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, InitVar, dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
@@ -22,10 +22,8 @@ import msgpack
 from jqmaster.engine.calling import given
 from jqmaster.engine.options import NewJob, Reference, Seconds
 from jqmaster.engine.replies import Job
-from jqmaster.worker.log import Log
-from jqmaster.worker.notes import notebook_of
-
-log = Log("jqmaster.jobs")
+from jqmaster.worker.log import jobs_log as log
+from jqmaster.worker.notes import current_notebook
 
 R_co = TypeVar("R_co", covariant=True)
 
@@ -38,11 +36,13 @@ TRACE_FRAMES = 20
 ERROR_BYTES = 1 << 20
 GROUP_BYTES = 255
 LONGEST_DELAY_S = 1e10
+MOST_JOBS = 1000  # that the engine enqueues in one step
 
 _WORKER = str(Path(__file__).parent)
 _CALLERS = (_WORKER, str(Path(_WORKER).with_name("client")), concurrent.futures.__path__[0], asyncio.__path__[0])
 
 
+@dataclass(eq=False, repr=False)
 class JobFailed(Exception):
     """Raise it in a function to choose what is reported. `error`: any value MessagePack can hold, up to 1 MiB.
 
@@ -51,26 +51,16 @@ class JobFailed(Exception):
     default the name of the exception's class, so that all that are raised without one are listed as `JobFailed`.
     """
 
-    # Of a subclass that does not call `__init__`.
+    message: InitVar[str]
+    _: KW_ONLY
+    # A subclass that does not call `__init__` has these as well.
     retry: bool = True
     retry_in: Seconds | None = None
     error: Any = None
     group: str | None = None
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        retry: bool = True,
-        retry_in: Seconds | None = None,
-        error: Any = None,
-        group: str | None = None,
-    ) -> None:
+    def __post_init__(self, message: str) -> None:
         super().__init__(message)
-        self.retry = retry
-        self.retry_in = retry_in
-        self.error = error
-        self.group = group
 
 
 class JobReleased(Exception):
@@ -148,7 +138,7 @@ class ResumeAfter(Exception):
         super().__init__(jobs)
         self.jobs = list(jobs)
         self.if_failed = if_failed
-        notebook = notebook_of()
+        notebook = current_notebook.get(None)
         dumps = msgpack.packb if notebook is None else notebook.dumps
         self.checkpoint = None if checkpoint is ... else dumps(checkpoint)
 
@@ -167,13 +157,6 @@ class Outcome(NamedTuple):
     raised: BaseException | None = None
 
 
-async def returned(result: Any) -> Any:
-    """What a function gives in the end: one behind a plain decorator may return a coroutine."""
-    while isinstance(result, Coroutine):
-        result = await result
-    return result
-
-
 def succeeded(job: Job, result: Any, dumps: Callable[[Any], bytes] = msgpack.packb) -> Outcome:
     """The outcome of an attempt whose function returned `result`. Raises JobFailed for what cannot be packed."""
     spec = _spec(job, "success")
@@ -189,8 +172,7 @@ def succeeded(job: Job, result: Any, dumps: Callable[[Any], bytes] = msgpack.pac
     except UNPACKABLE as error:
         raise unpackable(job, error) from error
     if len(blob) > MOST_BYTES:
-        message = f"the result has {len(blob)} bytes, and at most {MOST_BYTES} can be kept"
-        raise JobFailed(message, retry=False)
+        raise JobFailed(f"the result has {len(blob)} bytes, and at most {MOST_BYTES} can be kept", retry=False)
     return Outcome(job, spec, blob, follow)
 
 
@@ -216,6 +198,8 @@ def _resumed(job: Job, error: ResumeAfter) -> Outcome:
 
 def _jobs(calls: Sequence[NewCall]) -> tuple[NewJob, ...]:
     """The jobs of a `FollowUp` or `ResumeAfter`, ready to be sent."""
+    if len(calls) > MOST_JOBS:
+        raise ValueError(f"expected at most {MOST_JOBS} jobs that are enqueued with it, got {len(calls)}")
     if problem := next((call for call in calls if not isinstance(call, NewCall)), None):
         kind = type(problem).__name__
         raise TypeError(f"expected calls that are not enqueued yet, as task.job(...) makes, got {kind}")
@@ -258,11 +242,11 @@ def _log(job: Job, error: BaseException, failure: Failure) -> None:
     # Who raises JobFailed has said all there is to say.
     shown = None if issubclass(type(error), JobFailed) else (type(error), error, error.__traceback__)
     text, subject = "job %s (%s) failed in attempt %d: %s", (job.id, job.name, job.attempt, failure.spec["message"])
-    record = log.logger.makeRecord(log.name, logging.WARNING, __file__, 0, text, subject, shown)
+    record = log.makeRecord(log.name, logging.WARNING, __file__, 0, text, subject, shown)
     if shown:
         record.exc_text = failure.trace.rstrip()  # which formatters take: their own might raise, and has no bounds
     if log.isEnabledFor(logging.WARNING):
-        log.logger.handle(record)
+        log.handle(record)
 
 
 # -- failures -------------------------------------------------------------------------------------

@@ -1,18 +1,23 @@
-"""The worker's own loggers."""
+"""The loggers of workers, by name `jqmaster.worker` and `jqmaster.jobs`."""
 
 from __future__ import annotations
 
 import logging
 from contextlib import suppress
-from typing import Any
 
 
-class Log(logging.LoggerAdapter[logging.Logger]):
-    """What a handler or filter of the program raises, or one whose stream a job has closed, ends nothing."""
+def harmless(name: str) -> logging.Logger:
+    """The logger of this name, which lets nothing out from now on: what a handler or filter of the program raises, or
+    one whose stream a job has closed, ends nothing."""
+    logger = logging.getLogger(name)
+    handle = logger.handle
 
-    def __init__(self, name: str) -> None:
-        super().__init__(logging.getLogger(name), None)
-
-    def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
+    def handled(record: logging.LogRecord) -> None:
         with suppress(Exception):
-            super().log(level, msg, *args, **{"stacklevel": 2, **kwargs})
+            handle(record)
+
+    logger.handle = handled  # type: ignore[method-assign]
+    return logger
+
+
+log, jobs_log = harmless("jqmaster.worker"), harmless("jqmaster.jobs")

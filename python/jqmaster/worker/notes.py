@@ -20,7 +20,7 @@ MESSAGE_BYTES = 1024
 CHECKPOINT_BYTES = 16 << 20  # as masters take it; heartbeats carry it
 MOST = 1e300  # of a progress, either way
 
-_notebook: contextvars.ContextVar[Notebook] = contextvars.ContextVar("notebook")
+current_notebook: contextvars.ContextVar[Notebook] = contextvars.ContextVar("notebook")
 
 
 class CurrentJob(Job):
@@ -33,7 +33,7 @@ class CurrentJob(Job):
         """Whether the function should end, since nobody waits for it any more: the job was cancelled, its lease was
         lost, it ran for `max_runtime`, or its worker stops. For functions in threads, which nobody can stop, and in
         processes, which are killed soon after."""
-        notebook = _notebook.get(None)
+        notebook = current_notebook.get(None)
         return notebook is not None and notebook.over is not None
 
 
@@ -63,7 +63,7 @@ def progress(number: SupportsFloat, message: str | None = None) -> None:
 
 
 def _opened(caller: str) -> Notebook:
-    notebook = _notebook.get(None)
+    notebook = current_notebook.get(None)
     if notebook is None:
         raise LookupError(f"{caller}() is for a function that runs as a job, while it runs")
     notebook.check()
@@ -110,11 +110,6 @@ def outside_of_loops(work: Coroutine[Any, Any, T]) -> T:
         return thread.submit(contextvars.copy_context().run, asyncio.run, work).result()
 
 
-def notebook_of() -> Notebook | None:
-    """Of the job that runs in this context, if one does."""
-    return _notebook.get(None)
-
-
 class Notebook:
     """What one job has said and nobody was told yet. For any thread; `tell` is called when there is more."""
 
@@ -128,20 +123,16 @@ class Notebook:
         self._note: Note | None = None
         self._lock = threading.Lock()
 
-    def open(self, job: Job) -> None:
-        """Make this the notebook, and `job` the job, of the function that is called next."""
-        current_job.set(CurrentJob._make(job))
-        _notebook.set(self)
-
     @contextmanager
     def opened(self, job: Job) -> Iterator[None]:
-        """The same, until the context is left: then it is the job around this one again."""
-        job_before, before = current_job.set(CurrentJob(*job)), _notebook.set(self)
+        """Make this the notebook, and `job` the job, of what is called within; then it is the job around this one
+        again."""
+        job_before, before = current_job.set(CurrentJob(*job)), current_notebook.set(self)
         try:
             yield
         finally:
             current_job.reset(job_before)
-            _notebook.reset(before)
+            current_notebook.reset(before)
 
     def check(self) -> None:
         """Raise JobStopped where the attempt is over and the function goes on: in a thread or process. On an event loop

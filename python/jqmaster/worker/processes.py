@@ -33,7 +33,7 @@ from jqmaster.server.logs import JsonLines
 from jqmaster.worker import ending as endings
 from jqmaster.worker import joblog
 from jqmaster.worker.ending import Outcome
-from jqmaster.worker.notes import Notebook, notebook_of
+from jqmaster.worker.notes import Notebook, current_notebook
 from jqmaster.worker.threads import Threads, end_if_forked
 
 LOOK_S = 0.5
@@ -139,7 +139,7 @@ class _Process:
     def call(self, call: ProcessCall) -> Outcome:
         """Run one job; it blocks. Raises ProcessDied."""
         self.calls += 1
-        notebook = notebook_of()
+        notebook = current_notebook.get(None)
         try:
             self._connection.send(call)
             while not isinstance(item := self._heard(), Outcome):
@@ -257,20 +257,20 @@ class _Server:
                 self.say(note)
 
         notebook = self._notebook = Notebook(tell)
-        notebook.open(job)
-        try:
-            task = _task(module, job.name)
-            task.jq.connect(target)
-            if task.jq not in self._entered:
-                await self.surroundings.enter_async_context(task.jq.surroundings())
-                self._entered.append(task.jq)
-            retries = task.retries
-            return endings.succeeded(job, await task.attempt(job, self._threads.run), notebook.dumps)
-        except BaseException as error:
-            end_if_forked(pid, error)
-            return endings.raised(job, error, retries)._replace(raised=None)
-        finally:
-            self._notebook = None
+        with notebook.opened(job):
+            try:
+                task = _task(module, job.name)
+                task.jq.connect(target)
+                if task.jq not in self._entered:
+                    await self.surroundings.enter_async_context(task.jq.surroundings())
+                    self._entered.append(task.jq)
+                retries = task.retries
+                return endings.succeeded(job, await task.attempt(job, self._threads.run), notebook.dumps)
+            except BaseException as error:
+                end_if_forked(pid, error)
+                return endings.raised(job, error, retries)._replace(raised=None)
+            finally:
+                self._notebook = None
 
 
 @functools.cache

@@ -13,11 +13,9 @@ from jqmaster.engine.packform import MSGPACK
 from jqmaster.server import signing
 from jqmaster.server.sockets import bind_tcp
 from jqmaster.worker.attempts import now
-from jqmaster.worker.log import Log
+from jqmaster.worker.log import log
 from jqmaster.worker.sources import Key
 from jqmaster.worker.worker import Worker
-
-log = Log("jqmaster.worker")
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
 STOP_TIMEOUT_S = 3.0

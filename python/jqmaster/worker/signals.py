@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import os
 import signal
 import threading
@@ -14,59 +13,58 @@ from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Any, TypeVar
 
-from jqmaster.worker.log import Log
-from jqmaster.worker.threads import CHILD_WAITS, end_if_forked
+from jqmaster.worker.log import harmless, log
+from jqmaster.worker.threads import end_if_forked
 
 T = TypeVar("T")
-
-log = Log("jqmaster.worker")
 
 LEAVE_S = 1.5  # beyond the grace: to give back what still runs, and for lifespans
 SAY_S = 0.5
 _LATE = "the worker could not stop in time, and ends now; leases of its jobs run out"
+_CHILD_WAITS = RuntimeError("a process that a job has forked cannot wait: the event loop is its parent's")
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Signals:
-    """To the process whose main thread runs `loop`. `stop()` is called in the loop at the first one. The process ends
-    `LEAVE_S` after `grace_s` at the latest, whatever blocks the loop or is left behind: leases of what ran run out."""
+    """To a process that does nothing but what it is to `run`. It ends `LEAVE_S` after `grace_s` at the latest, whatever
+    blocks its loop or is left behind: leases of what ran run out."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, stop: Callable[[], object], grace_s: float) -> None:
-        self._loop = loop
-        self._stop = stop
+    def __init__(self, grace_s: float) -> None:
+        self.handlers: dict[int, Any] = {}
+        """What hears them; none where nothing is run by this: the signals are the program's own then."""
         self._most_s = grace_s + LEAVE_S
         self._ends: SimpleQueue[bool] = SimpleQueue()  # True: the end begins; False: it is over. For signal handlers
         self._code = 0
         self._is_told = False
 
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run `work` on the loop, to its end. What a job left behind, a task or a callback, may raise SystemExit or
-        stop the loop: it goes on."""
-        self._handlers: dict[int, Any] = dict.fromkeys(SIGNALS, self._hear)
+    def run(self, loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T], stop: Callable[[], object]) -> T:
+        """Run `work` on the loop, to its end; `stop()` is called there at the first signal. What a job left behind, a
+        task or a callback, may raise SystemExit or stop the loop: it goes on."""
+        self._loop, self._stop = loop, stop
+        self.handlers = dict.fromkeys(SIGNALS, self._hear)
         self.hold()
+        harmless("asyncio")  # the loop ends when it cannot log what nobody has caught
         # It also takes those that a job has blocked in its thread, which may be the loop's.
         threading.Thread(target=self._watch, daemon=True).start()
         pid = os.getpid()
         os.register_at_fork(after_in_child=self._leave)
-        task = self._loop.create_task(work)
-        task.add_done_callback(lambda _: self._loop.stop())
+        task = loop.create_task(work)
+        task.add_done_callback(lambda _: loop.stop())
         while not task.done():
             try:
-                self._loop.run_forever()
-            except BaseException as error:
-                if isinstance(error, OSError) and error.errno == errno.EBADF:
-                    raise  # a job has closed what the loop waits on
+                loop.run_forever()
+            except (SystemExit, KeyboardInterrupt) as error:
                 log.error("ignored an exception that a job left behind: %r", error)
-            end_if_forked(pid, CHILD_WAITS)
+            end_if_forked(pid, _CHILD_WAITS)
         return task.result()
 
     def note(self) -> None:
         """The program's lifespans are entered: what they have set counts as well."""
-        self._handlers = {number: signal.getsignal(number) for number in SIGNALS}
+        self.handlers = {number: signal.getsignal(number) for number in self.handlers}
 
     def hold(self) -> None:
         """Have the handlers again, which a job may have changed: a coroutine, in the main thread."""
-        for number, handler in self._handlers.items():
+        for number, handler in self.handlers.items():
             if handler is not None and signal.getsignal(number) != handler:
                 signal.signal(number, handler)
 
@@ -97,8 +95,7 @@ class Signals:
             self._loop.call_soon_threadsafe(self._stop)
 
     def _watch(self) -> None:
-        begins = self._ends.get()
-        until = time.monotonic() + self._most_s
+        begins, until = self._ends.get(), time.monotonic() + self._most_s
         while begins:
             try:
                 begins = self._ends.get(timeout=max(0.0, until - time.monotonic()))

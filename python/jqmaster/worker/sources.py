@@ -24,11 +24,9 @@ from jqmaster.engine.replies import Beat, Job, Note
 from jqmaster.engine.waiting import Waiting
 from jqmaster.errors import Forbidden, Internal, JQError, NotFound, TooFast, Unauthorized, Unavailable, Vanished
 from jqmaster.worker.ending import Outcome
-from jqmaster.worker.log import Log
+from jqmaster.worker.log import log
 
 T = TypeVar("T")
-
-log = Log("jqmaster.worker")
 
 Key = tuple[str, str]  # job id, token
 
@@ -41,11 +39,6 @@ PASSES = (*AWAY, Unauthorized, Forbidden)
 """Errors that say nothing of what was said: it is said again, to the next master. Rights may be put right."""
 AWAY_EVERY_S, REFUSED_EVERY_S = 10.0, 60.0
 INTERNALS = 4  # so often a master, or a script, may fail over the same before that counts as an answer
-
-
-def default_name() -> str:
-    """A worker's name that no other worker has: leases and sleep are noted under it."""
-    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(3)}"
 
 
 class EngineSource:
@@ -62,7 +55,8 @@ class EngineSource:
         is_registered: bool = False,
         about: Mapping[str, Any] | None = None,
     ) -> None:
-        self.name = name or default_name()
+        # One that no other worker has: leases and sleep are noted under it.
+        self.name = name or f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(3)}"
         self.worker = self.name
         """Its name; its id, once it is registered."""
         self.is_registered = is_registered
@@ -171,15 +165,7 @@ class EngineSource:
 class RedisSource(EngineSource):
     """Picks, renews and finishes by the scripts, with no master in between."""
 
-    def __init__(
-        self,
-        url: str,
-        namespace: str,
-        queues: Sequence[str],
-        *,
-        recreate: bool = False,
-        **more: Any,
-    ) -> None:
+    def __init__(self, url: str, namespace: str, queues: Sequence[str], *, recreate: bool = False, **more: Any) -> None:
         self._redis = open_engine(url, namespace, recreate=recreate)
         super().__init__(self._redis, queues, **more)
         self._waiting = Waiting(*self._redis.engines)

@@ -6,22 +6,16 @@ import asyncio
 import contextlib
 import os
 import threading
-import types
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable
 from contextvars import copy_context
 from functools import partial
 from queue import SimpleQueue
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from jqmaster.worker.ending import trace_of
-from jqmaster.worker.log import Log
+from jqmaster.worker.log import log
 from jqmaster.worker.notes import current_job
 
-T = TypeVar("T")
-
-log = Log("jqmaster.worker")
-
-CHILD_WAITS = RuntimeError("a process that a job has forked cannot wait: the event loop is its parent's")
 Ended = tuple[Any, BaseException | None]
 """How a call ended: what it returned, or what it raised. A future holds no StopIteration, loses the traceback of a
 TimeoutError, and takes a CancelledError for its own."""
@@ -114,25 +108,3 @@ def end_if_forked(pid: int, error: BaseException | None = None) -> None:
         with contextlib.suppress(BaseException):
             os.write(2, trace_of(error).encode())
     os._exit(code)
-
-
-@types.coroutine
-def unforked(work: Coroutine[Any, Any, T], pid: int) -> Generator[Any, Any, T]:
-    """Await `work` in the process `pid`. A child that it has forked ends where it would wait: with its parent's event
-    loop it would be a second worker, on the same connections."""
-    step = partial(work.send, None)
-    while True:
-        try:
-            awaited = step()
-        except StopIteration as end:
-            value: T = end.value
-            return value
-        finally:
-            del step  # or the traceback of what was thrown would hold itself
-        end_if_forked(pid, CHILD_WAITS)
-        try:
-            step = partial(work.send, (yield awaited))
-        except BaseException as error:
-            trace = error.__traceback__  # begins here, which says nothing
-            step = partial(work.throw, error.with_traceback(trace and trace.tb_next))
-            del trace

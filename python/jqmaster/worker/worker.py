@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -21,12 +22,10 @@ from jqmaster.server import logs
 from jqmaster.worker import ending as endings
 from jqmaster.worker.attempts import Attempts, Running, now
 from jqmaster.worker.ending import Outcome, summary
-from jqmaster.worker.log import Log
+from jqmaster.worker.log import log
 from jqmaster.worker.notes import JobStopped
 from jqmaster.worker.sources import EngineSource, until_heard
-from jqmaster.worker.threads import CHILD_WAITS, Threads, end_if_forked, unforked
-
-log = Log("jqmaster.worker")
+from jqmaster.worker.threads import Threads, end_if_forked
 
 STOP_TIMEOUT_S = 8.0
 """What running jobs have to finish when their worker stops: less than the 10 s that `docker stop` waits."""
@@ -43,10 +42,11 @@ class Function(NamedTuple):
     """What runs the jobs of a name. `call` gives their result, or their whole ending; `retries` says of what it raises
     whether another attempt may follow."""
 
-    call: Callable[[Job], Coroutine[Any, Any, Any]]
+    call: Callable[[Job], Awaitable[Any]]
     retries: Callable[[BaseException], bool] | None = None
 
 
+@dataclass(eq=False)
 class Worker:
     """Runs jobs, `concurrency` at a time. `run` until told to stop.
 
@@ -55,34 +55,26 @@ class Worker:
     when it begins to stop.
     """
 
-    def __init__(
-        self,
-        functions: Mapping[str, Function],
-        source: EngineSource,
-        threads: Threads,
-        *,
-        concurrency: int = 8,
-        fetches: bool = True,
-        drain_timeout_s: float = STOP_TIMEOUT_S,
-        on_outcome: Callable[[Outcome, str], None] | None = None,
-        on_stop: Callable[[], object] = lambda: None,
-    ) -> None:
-        self.functions = functions
-        self.source = source
-        self._threads = threads
-        self._fetches = fetches
-        self._drain_timeout_s = drain_timeout_s
-        self._on_outcome, self._on_stop = on_outcome, on_stop
+    functions: Mapping[str, Function]
+    source: EngineSource
+    threads: Threads
+    concurrency: int = 8
+    fetches: bool = True
+    drain_timeout_s: float = STOP_TIMEOUT_S
+    on_outcome: Callable[[Outcome, str], object] = lambda *_: None
+    on_stop: Callable[[], object] = lambda: None
+
+    def __post_init__(self) -> None:
         self._fetching: asyncio.Timeout | None = None
         self._stopping = asyncio.Event()
         self._has_drained = False
         self._pid = os.getpid()
-        self.attempts = Attempts(concurrency, source, threads, self.take, self._asked, self._answered)
+        self.attempts = Attempts(self.concurrency, self.source, self.threads, self.take, self._asked, self._answered)
 
     @property
     def outlived(self) -> bool:
         """Whether functions run on here whose jobs were given up: threads, and coroutines that swallow their cancel."""
-        return self._threads.left > 0 or bool(self.attempts.running)
+        return self.threads.left > 0 or bool(self.attempts.running)
 
     @property
     def works(self) -> bool:
@@ -125,29 +117,29 @@ class Worker:
         parts = [asyncio.create_task(lasting("heartbeats", self.attempts.beat, lasts))]
         parts += [asyncio.create_task(lasting("reports", self.attempts.report, lasts)) for _ in range(REPORTERS)]
         parts += [asyncio.create_task(lasting("listening", partial(self.source.listen, self.attempts.look), lasts))]
-        getting = [asyncio.create_task(lasting("stopping", partial(self._told, stop), works))]
-        if self._fetches:
+        getting = [asyncio.create_task(lasting("stopping", stop.wait, works))]
+        getting[0].add_done_callback(lambda _: self._stopping.set())
+        if self.fetches:
             getting += [asyncio.create_task(lasting("fetching", self._fetch, works))]
         try:
             await lasting("work", self._stopping.wait, lambda: is_alone)
         finally:
             self._stopping.set()
-            self._on_stop()
+            self.on_stop()
             self.attempts.takes = False
             await end(getting, SAY_S)
             # Beside each other: a Redis that does not answer now may do so when the grace is over.
             await asyncio.gather(self.source.take_back(), self._drain())
             self._has_drained = True
             await end(parts, SAY_S)
-            self._threads.stop()
+            self.threads.stop()
 
     # -- one job ----------------------------------------------------------------------------------
 
     async def _attend(self, running: Running, function: Function) -> None:
         if running.ends <= now():  # this process stood still, or the pick waited: a heartbeat, which is due, says
             await self.attempts.until(lambda: running.ends > now())
-        running.open(running.job)
-        with tracing.running(running.job) as note_end:
+        with running.opened(running.job), tracing.running(running.job) as note_end:
             ending = await self._ending_of(running, function)
             note_end(ending.spec)
         self.attempts.end(ending, running if running.is_used else None)
@@ -156,7 +148,7 @@ class Worker:
         """Whatever the function raises is how this attempt ends; the worker and other jobs go on."""
         job = running.job
         try:
-            result = await unforked(function.call(job), self._pid)
+            result = await function.call(job)
             end_if_forked(self._pid)
             if isinstance(result, Outcome):
                 return result
@@ -172,11 +164,14 @@ class Worker:
             return endings.raised(job, error, function.retries)
 
     def _answered(self, outcome: Outcome, state: str) -> None:
-        """What became of a report."""
+        """What became of a report. Only now is known whether there is a further attempt."""
+        job = outcome.job
         if state.isupper():
-            log.warning("job %s attempt %d: %s", outcome.job.id, outcome.job.attempt, state)
-        if self._on_outcome is not None:
-            self._on_outcome(outcome, state)
+            log.warning("job %s attempt %d: %s", job.id, job.attempt, state)
+        elif state == "error":
+            message = outcome.spec.get("message")
+            log.error("job %s (%s) failed for good in attempt %d: %s", job.id, job.name, job.attempt, message)
+        self.on_outcome(outcome, state)
 
     # -- getting jobs, and what is asked of the worker ---------------------------------------------
 
@@ -209,19 +204,15 @@ class Worker:
             with suppress(RuntimeError):  # it is over
                 self._fetching.reschedule(0)
 
-    async def _told(self, stop: asyncio.Event) -> None:
-        await stop.wait()
-        self._stopping.set()
-
     # -- stopping ---------------------------------------------------------------------------------
 
     async def _drain(self) -> None:
         """Wait until nothing runs and all is said; what still runs when the time is up is given back."""
         if busy := len(self.running):
-            name, wait_s = self.source.full_name, self._drain_timeout_s
+            name, wait_s = self.source.full_name, self.drain_timeout_s
             logs.say(log, f"worker {name} stops; it waits up to {wait_s:g} s for running jobs: {busy}")
         with suppress(TimeoutError):
-            async with asyncio.timeout(self._drain_timeout_s):
+            async with asyncio.timeout(self.drain_timeout_s):
                 return await self.attempts.until(lambda: self.attempts.is_idle)
         left = self.running
         for running in left:
@@ -238,25 +229,17 @@ class Worker:
             log.warning("cannot report some outcomes, their leases will run out: %r", error)
 
 
-async def lasting(name: str, part: Callable[[], Awaitable[object]], lasts: Callable[[], bool]) -> None:
-    """Run a part of the worker until it returns, or is cancelled when nothing `lasts`. An error nobody foresaw does not
-    end it: it is told, and the part begins again. Nor does a job that cancels all tasks that there are."""
-    failures, pid = 0, os.getpid()
-    task = asyncio.current_task()
-    assert task is not None
+async def lasting(name: str, part: Callable[[], Awaitable[object]], lasts: Callable[[], bool]) -> object:
+    """Run a part of the worker until it returns, or is over when nothing `lasts`. Neither an error nobody foresaw ends
+    it, nor a job that cancels all tasks that there are: it is told, and the part begins again."""
+    failures = 0
     while True:
         try:
             if failures:
                 await asyncio.sleep(backoff_s(failures - 1))
-            await part()
-            return
-        except asyncio.CancelledError:
-            if task.cancelling() and not lasts():
+            return await part()
+        except (Exception, asyncio.CancelledError):
+            if not lasts():
                 raise
-            while task.uncancel():
-                pass
-            log.error("the worker's %s was cancelled from outside, restarting it", name)
-        except Exception:
-            end_if_forked(pid, CHILD_WAITS)
             log.exception("the worker's %s failed, restarting it", name)
         failures += 1

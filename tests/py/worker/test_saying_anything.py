@@ -12,7 +12,7 @@ from bare import worker_of
 from jqmaster.engine.engine import Engine
 from jqmaster.engine.replies import Beat, Job, Note
 from jqmaster.server.server import Server
-from jqmaster.worker.notes import checkpoint, notebook_of, progress
+from jqmaster.worker.notes import checkpoint, current_notebook, progress
 from jqmaster.worker.sources import RedisSource
 from parts import enqueue, until
 from surface_support import own, server
@@ -53,7 +53,7 @@ async def test_a_note_that_redis_refuses_is_dropped_and_costs_no_lease(
     way: str, server: Server, own: Engine, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def odd(_argument: None) -> None:
-        notebook = notebook_of()
+        notebook = current_notebook.get(None)
         assert notebook is not None
         notebook.write(Note(progress=float("nan")))  # as `progress` would refuse it
         await asyncio.sleep(3)

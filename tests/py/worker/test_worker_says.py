@@ -57,6 +57,7 @@ async def test_what_cannot_follow_is_a_failure(way: str, server: Server, own: En
     wrong = {
         "move": lambda: Move("a*"), "nowhere": lambda: Move(), "job": lambda: FollowUp(1, ["x"]),
         "unknown": lambda: FollowUp(1, [JQ().new_job("x", depends=["f" * 14])]),
+        "many": lambda: FollowUp(1, [JQ().new_job("x")] * 1001),
     }  # fmt: skip
 
     def follow(argument: str) -> Any:
@@ -68,6 +69,7 @@ async def test_what_cannot_follow_is_a_failure(way: str, server: Server, own: En
         for kind, job_id in ids.items():
             document = await until(own, job_id, "error")
             assert document["message"] and document["reason"] == "other", kind
+            assert kind != "many" or "expected at most 1000 jobs that are" in document["message"]  # type: ignore[operator]
         for job_id in beside:  # reported in the same calls
             assert (await until(own, job_id, "done"))["retry_count"] == 0
     assert (await own.jobs({"name": "x"})).documents == []
