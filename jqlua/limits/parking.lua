@@ -31,15 +31,14 @@ function M.index(key_name, name)
 end
 
 --- Returns the best lane that a key holds in a queue to the queue's index.
----@return boolean # whether the index of those that it holds there is still there
+---@return boolean? # whether the index of those that it holds there is still there; nil if the search was cut short
 local function send(key, name)
   local index = M.index(key.name, name)
   local first, is_more
   repeat
     first, is_more = lane_index.first(index, name)
     if is_more or not budget.pay(budget.LOOK) then
-      keyrecord.look_at(key, meta.state[meta.NOW_MS]) -- the next call continues
-      return true
+      return keyrecord.look_at(key, meta.state[meta.NOW_MS]) -- the next call continues
     elseif not first then
       return false
     end
@@ -67,7 +66,7 @@ end
 local function send_to(key, name)
   local packed = keyrecord.packed(name)
   local at = room.is_open(key) and string.find(key.queues, packed, 1, true)
-  if at and not send(key, name) then
+  if at and send(key, name) == false then
     key.queues = key.queues:sub(1, at - 1) .. key.queues:sub(at + #packed)
     key.is_changed = true
   end
@@ -85,10 +84,11 @@ function M.reopen(key, left)
   local last = math.min(left or #list, #list)
   while at <= last and (at == 1 or budget.pay(budget.RECORD)) do
     local name, behind = struct.unpack(keyrecord.QUEUE, list, at)
-    if send(key, name) then
-      kept[#kept + 1] = list:sub(at, behind - 1)
+    local is_kept = send(key, name)
+    if is_kept == nil then
+      break
     end
-    at = behind
+    kept[#kept + 1], at = is_kept and list:sub(at, behind - 1) or nil, behind
   end
   key.queues = list:sub(at) .. table.concat(kept)
   key.is_changed = key.is_changed or key.queues ~= list

@@ -125,6 +125,24 @@ describe("held jobs", function()
       end
       assert.are.same({}, jq:audit())
     end)
+    it("opening a key that holds lanes of which most are empty by now: it sends those behind them", function()
+      limit("c", 1)
+      limit("d", 100, { by = "argument.v" })
+      tagged({ "c" })
+      jq:start_one("q")
+      local ids, queues, unwanted = {}, {}, {}
+      for i = 1, 8 do
+        queues[i] = "q" .. i
+        unwanted[i] = tagged_each({ "c", "d" }, 300, { queue = queues[i] })
+        ids[i] = tagged({ "c" }, nil, { queue = queues[i] })
+      end
+      assert.are.equal(0, #jq:start(queues))
+      for i = 1, 8 do
+        jq:call("cancel", { ids = unwanted[i] })
+      end
+      jq:unconstrain("c")
+      assert.are.same(ids, space.ids(jq:start({ queues = queues, count = 9 })))
+    end)
     it("making a queue fair and unfair over many jobs", function()
       local most = 10000 -- a step of these does more
       tagged_each({}, 5000)
