@@ -157,10 +157,10 @@ class HttpTransport(Transport):
         super().__init__(self._http)
 
     async def ended(self, job_id: str, timeout_s: float) -> str:
-        poll_s = round(min(max(0.0, timeout_s), MOST_POLL_S), 3)
-        path = f"/job/{quote(job_id, safe='')}/polling?timeout={poll_s}"
+        poll_s = min(max(0.0, timeout_s), MOST_POLL_S)
+        path = f"/job/{quote(job_id, safe='')}/polling"
         async with self._polls:
-            answer = await self._http.send("GET", path, timeout_s=poll_s + self._wait_s)
+            answer = await self._http.send("GET", path, wait_s=poll_s, timeout_s=poll_s + self._wait_s)
         return "waiting" if answer.status == 408 else str(document(answer.body)["status"])
 
     async def close(self) -> None:

@@ -13,6 +13,7 @@ from jqmaster.connection import plainly
 from jqmaster.connection.stream import Stream, opened
 
 _SILENT_S = 1.0  # a shorter silence says nothing of the connection, however little time its caller had
+_NUMBERS = (int, float)  # named here: to make `int | float` for each argument takes longer than all else of a send
 
 
 class RedisConnection:
@@ -70,7 +71,7 @@ class RedisConnection:
             if self._stream is None:
                 raise ConnectionError("the server was left")
             # hiredis dies when a signal handler raises while it makes text of a number.
-            texts: Any = tuple(str(one) if isinstance(one, int | float) else one for one in command)
+            texts: Any = tuple(str(one) if isinstance(one, _NUMBERS) else one for one in command)
             await self._stream.send(hiredis.pack_command(texts), self.client.reply_s)
         except BaseException as problem:
             self._failed(problem)

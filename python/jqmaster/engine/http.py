@@ -46,10 +46,9 @@ class HttpEngine(Operations):
         self._is_closed = False
 
     async def raw(self, operation: str, *arguments: Argument, wait_s: float = 0) -> Any:
-        path = f"/call/{operation}" + (f"?timeout={wait_s:g}" if wait_s else "")
-        timeout_s = wait_s + POLL_MARGIN_S if wait_s else None
+        waits = {"wait_s": wait_s, "timeout_s": wait_s + POLL_MARGIN_S} if wait_s else {}
         is_read = contract_of(operation).flags == "read"
-        answer = await self.send("POST", path, msgpack.packb(arguments), timeout_s=timeout_s, is_read=is_read)
+        answer = await self.send("POST", f"/call/{operation}", msgpack.packb(arguments), **waits, is_read=is_read)
         return msgpack.unpackb(answer.body, raw=True)
 
     async def pick_waiting(self, wait_s: float, **wish: Any) -> Picked:
@@ -59,16 +58,19 @@ class HttpEngine(Operations):
     # -- requests ----------------------------------------------------------------------------------------------
 
     async def send(
-        self, method: str, path: str, body: bytes = b"", *, timeout_s: float | None = None, is_read: bool = True
-    ) -> Answer:
-        """One request. `is_read`: it changes nothing, so it may be sent to another server when the answer was lost.
-        Raises Unavailable."""
+        self, method: str, path: str, body: bytes = b"", *,
+        wait_s: float | None = None, timeout_s: float | None = None, is_read: bool = True,
+    ) -> Answer:  # fmt: skip
+        """One request. `wait_s`: how long the server may wait before it answers. `is_read`: it changes nothing, so it
+        may be sent to another server when the answer was lost. Raises Unavailable."""
         most_s = timeout_s or self._timeout_s
-        until, refusals = time.monotonic() + most_s, 0
+        began, refusals = time.monotonic(), 0
+        until = began + most_s
         silent_s = timeout_s or SILENT_S + len(body) / SLOWEST
         async with plainly.within(most_s):
             while True:
-                answer = await self._answer(until, method, path, body, silent_s, is_read=is_read)
+                left = "" if wait_s is None else f"?timeout={max(0.0, began + wait_s - time.monotonic()):.3f}"
+                answer = await self._answer(until, method, path + left, body, silent_s, is_read=is_read)
                 pause_s = backoff_s(refusals)
                 if not answer.is_not_now or time.monotonic() + pause_s >= until:
                     return answer
@@ -127,5 +129,6 @@ class HttpEngine(Operations):
 
     def _leave(self, url: str) -> None:
         """Ask the next one from now on."""
-        if self._urls[0] == url:
-            self._urls.append(self._urls.pop(0))
+        first, *others = self._urls  # which is never changed, but replaced: other threads read it
+        if first == url:
+            self._urls = [*others, url]

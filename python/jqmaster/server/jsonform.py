@@ -13,7 +13,8 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
-from datetime import datetime
+import re
+from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 import msgpack
@@ -24,7 +25,8 @@ from msgspec.msgpack import encode
 from jqmaster.server.http_error import invalid
 from jqmaster.server.reader import check
 
-_SPECIAL = {"$bin": "base64", "$time": "a moment with its zone: 2026-01-31T12:00:00Z", "$msgpack": "base64"}
+_MOMENT = "a moment with its zone, of microseconds at most: 2026-01-31T12:00:00Z"
+_SPECIAL = {"$bin": "base64", "$time": _MOMENT, "$msgpack": "base64"}
 # A value that JSON cannot show whole is taken apart for so many levels, to leave its good parts readable:
 # body → jobs → job → argument, and some below.
 _APART = 8
@@ -50,11 +52,12 @@ def _special(pairs: dict[str, Any]) -> Any:
         return pairs
     try:
         if key == "$time":
-            if (moment := datetime.fromisoformat(pairs[key])).tzinfo is None:
+            moment = datetime.fromisoformat(pairs[key])
+            if moment.tzinfo is None or re.search(r"[.,]\d{6}0*[1-9]", pairs[key]):  # nanoseconds, which it drops
                 raise ValueError
-            return moment
+            return moment.astimezone(UTC)
         data = base64.b64decode(pairs[key], validate=True)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         raise invalid(None, f"{key}: expected {_SPECIAL[key]}") from None
     if key == "$bin":
         return data

@@ -107,6 +107,7 @@ class Signals:
                 os._exit(self._code)
 
     def _leave(self) -> None:
-        """In a process that a job forked: its signals are its own, and the loop is not."""
+        """In a process that was forked: its signals are its own, and the loop is not."""
         self.over()
-        self._loop.stop()
+        with suppress(RuntimeError):  # it is closed: the worker has stopped
+            self._loop.stop()

@@ -127,12 +127,14 @@ class Worker:
             self._stopping.set()
             self.on_stop()
             self.attempts.takes = False
-            await end(getting, SAY_S)
-            # Beside each other: a Redis that does not answer now may do so when the grace is over.
-            await asyncio.gather(self.source.take_back(), self._drain())
-            self._has_drained = True
-            await end(parts, SAY_S)
-            self.threads.stop()
+            try:
+                await end(getting, SAY_S)
+                # Beside each other: a Redis that does not answer now may do so when the grace is over.
+                await asyncio.gather(self.source.take_back(), self._drain())
+            finally:  # also when it is cancelled meanwhile
+                self._has_drained = True
+                await end(parts, SAY_S)
+                self.threads.stop()
 
     # -- one job ----------------------------------------------------------------------------------
 

@@ -146,6 +146,27 @@ async def test_a_worker_that_has_stopped_says_so_when_it_is_to_work_again() -> N
         await worker.serve(stop)
 
 
+async def test_a_worker_that_is_cancelled_again_while_it_stops_leaves_nothing_behind(jq: JQ) -> None:
+    """Else the program that it is part of would never end."""
+    begun, ends = asyncio.Event(), asyncio.Event()
+
+    @jq.job(timeout=60)
+    async def waits() -> None:
+        begun.set()
+        await ends.wait()
+
+    await waits.aenqueue()
+    before = asyncio.all_tasks()
+    working = asyncio.create_task(jq.worker().serve(asyncio.Event()))
+    await begun.wait()
+    for _ in range(2):
+        working.cancel()
+        await asyncio.sleep(0.1)
+    ends.set()
+    await asyncio.wait(asyncio.all_tasks() - before, timeout=30)
+    assert asyncio.all_tasks() == before
+
+
 def test_a_lifespan(jq: JQ) -> None:
     seen: list[str] = []
 

@@ -110,10 +110,11 @@ async def test_a_sentinel_that_is_silent_is_not_waited_for(monkeypatch: pytest.M
 async def test_who_stops_asking_sentinels_leaves_nothing_behind() -> None:
     over, unheard = asyncio.Event(), list[object]()
     asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context))
-    asked: list[bytes] = []
+    asked: set[asyncio.Task[None] | None] = set()
 
     async def close_late(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked.append(await reader.read(1000))
+        await reader.read(1000)
+        asked.add(asyncio.current_task())
         await over.wait()
         writer.close()
 
@@ -123,6 +124,8 @@ async def test_who_stops_asking_sentinels_leaves_nothing_behind() -> None:
         finding = asyncio.create_task(connect(f"redis+sentinel://{host},{host}/jobs").finder.find())
         await eventually(lambda: len(asked) == 2)
         finding.cancel()
+        await asyncio.wait([finding])
+        assert asyncio.all_tasks() - before == asked
         over.set()
         await asyncio.wait(asyncio.all_tasks() - before)
     assert finding.cancelled()

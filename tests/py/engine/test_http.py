@@ -206,6 +206,16 @@ async def test_a_server_that_stops_is_asked_again_or_another_one(
         await engine.close()
 
 
+async def test_what_waits_at_a_server_does_not_wait_longer_when_it_is_sent_again(server: Server, own: Engine) -> None:
+    job = await enqueue(own, "a")
+    server.master.draining.set()
+    waiting = asyncio.create_task(JQ(server.url, wait=2).handle(job).aresult(timeout=2.5))
+    await eventually(lambda: refused(server))
+    server.master.draining.clear()
+    with pytest.raises(TimeoutError, match="has not ended"):
+        await waiting
+
+
 async def test_what_only_reads_is_asked_of_the_next(server: Server) -> None:
     async with Proxy(int(server.url.rpartition(":")[2])) as proxy:
         proxy.loses = lambda: not proxy.lost

@@ -193,6 +193,8 @@ def test_one_part_that_json_cannot_show_leaves_the_others_readable() -> None:
         (b'{"$bin": 1}', "$bin"),
         (b'{"$time": 1}', "$time: expected a moment"),
         (b'{"$time": "2026-01-31T12:00:00"}', "$time: expected a moment with its zone"),
+        (b'{"$time": "2026-01-31T12:00:00.1234567Z"}', "$time: expected a moment with its zone, of microseconds"),
+        (b'{"$time": "0001-01-01T00:00:00+14:00"}', "$time: expected a moment"),
         (b'{"$msgpack": "wQ=="}', "not MessagePack"),
         (b'{"$msgpack": "AAA="}', "goes on"),
         (b"", "not JSON"),

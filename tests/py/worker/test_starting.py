@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,23 @@ SPAWNED: list[tuple[Any, str, Any]] = [
     (thread, "process", -signal.SIGTERM),
 ]
 IN_A_PROCESS: dict[str, Any] = {"process": -signal.SIGTERM, "pool": SQUARES, "executor": SQUARES}
+
+WORKS_AND_FORKS = """
+import os, signal, sys
+from jqmaster import JQ
+
+url, namespace = sys.argv[1:]
+jq = JQ(url, namespace=namespace)
+
+@jq.job
+async def stop():
+    os.kill(os.getpid(), signal.SIGTERM)
+
+stop.enqueue()
+jq.worker().run()
+if os.fork():
+    os.wait()
+"""
 
 
 @pytest.fixture
@@ -80,3 +99,10 @@ def test_what_a_job_started_goes_with_its_process(jq: JQ, how: str, tmp_path: Pa
             with pytest.raises(JobError, match="SIGKILL"):
                 handle.result(timeout=LONG_S)
         _are_gone(pids)
+
+
+def test_a_program_whose_worker_has_stopped_forks_as_others_do(redis_url: str, namespace: str) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", WORKS_AND_FORKS, redis_url, namespace], capture_output=True, text=True, timeout=LONG_S
+    )
+    assert (run.returncode, run.stderr) == (0, "")
