@@ -20,7 +20,7 @@ PACKAGE = ROOT / "python/jqmaster"
 # lines that it may have.
 FLOORS: dict[str, dict[str, int]] = {
     "for people": {"__main__": 20, "cli": 2470, "testing": 140},
-    "for programs": {"client": 2120, "worker": 1875},
+    "for programs": {"client": 2120, "worker": 1880},
     "the server": {"server": 3270},
     "the engine's hand": {
         "cluster": 745,
