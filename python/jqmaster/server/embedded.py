@@ -17,6 +17,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 import redis
 from redis import Redis
@@ -51,6 +52,7 @@ def embedded_redis(data_dir: str | os.PathLike[str], *, max_memory: int | None =
     bytes for its data; default half of the machine's. Raises StartError."""
     folder = Path(data_dir).absolute()
     path = folder / "redis.sock"
+    url = f"unix://{quote(str(path))}"
     with contextlib.ExitStack() as stack:
         try:
             if len(os.fsencode(path)) > SOCKET_PATH_BYTES:
@@ -62,14 +64,14 @@ def embedded_redis(data_dir: str | os.PathLike[str], *, max_memory: int | None =
             fcntl.flock(stack.enter_context((folder / "lock").open("w")), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             is_taken = isinstance(error, BlockingIOError)
-            why = f"another process has its Redis there, unix://{path}" if is_taken else error.strerror
+            why = f"another process has its Redis there, {url}" if is_taken else error.strerror
             raise StartError(f"cannot use {folder} for data: {why}; choose another --data-dir") from None
         client = stack.enter_context(
             Redis(unix_socket_path=str(path), socket_timeout=TIMEOUT_S, retry=Retry(NoBackoff(), 0))
         )
         process = _running(client, folder, max_memory)
         try:
-            yield f"unix://{path}"
+            yield url
         finally:
             with contextlib.suppress(RedisError, subprocess.TimeoutExpired):
                 client.shutdown()
@@ -81,7 +83,7 @@ async def gone(url: str) -> None:
     """Returns when no Redis listens at this `unix://` URL any more."""
     with contextlib.suppress(OSError):
         while True:
-            reader, writer = await asyncio.open_unix_connection(url.removeprefix("unix://"))
+            reader, writer = await asyncio.open_unix_connection(unquote(url.removeprefix("unix://")))
             await reader.read()
             writer.close()
             await asyncio.sleep(1)  # it may have too many clients

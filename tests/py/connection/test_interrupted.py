@@ -9,8 +9,12 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+import pytest
+
 from jqmaster.connection import plainly
 from jqmaster.engine.engine import connect
+
+pytestmark = pytest.mark.filterwarnings("ignore:coroutine")  # it was interrupted before it began
 
 PROGRAM = """
 import random, signal, sys

@@ -55,12 +55,13 @@ def refused(folder: Path, why: str) -> None:
 
 
 def test_it_is_set_up_as_jq_needs_it(folder: Path) -> None:
-    with embedded_redis(folder / "var") as url, redis.Redis.from_url(url) as connection:
+    data = folder / "a 50%41 #b?c"
+    with embedded_redis(data) as url, redis.Redis.from_url(url) as connection:
         settings = connection.config_get("*")
         assert settings["appendonly"] == "yes" and settings["appendfsync"] == "everysec"
         assert settings["maxmemory-policy"] == "noeviction" and settings["port"] == "0"
-        assert stat.S_IMODE((folder / "var" / "redis.sock").stat().st_mode) == 0o700
-        assert stat.S_IMODE((folder / "var").stat().st_mode) == 0o700
+        assert stat.S_IMODE((data / "redis.sock").stat().st_mode) == 0o700
+        assert stat.S_IMODE(data.stat().st_mode) == 0o700
 
 
 def test_it_is_for_one_process_which_stops_it(folder: Path) -> None:
