@@ -80,6 +80,7 @@ describe("jobs that are alike", function()
     assert.are.same({ "done", "retrying", "queued", "done" },
       finish({ a }, { b, { type = "failure" } }, { c, { move = { queue = "b" } } }, { d }))
     assert.are.equal(c.id, jq:take("b").id)
+    assert.are.same({ "done", "done" }, jq:statuses({ a.id, d.id }))
     assert.are.same({}, jq:audit())
   end)
 
