@@ -122,8 +122,9 @@ class Links(Part):
         may = self.may_do(job) - {"cancel"}
         if not event or may != {"wait"} or any(PASSES & self.says(job, id) for id in job.waits_for):
             doc = self.engine.look(job.id)
-            # That it fails, or is needed, is for a sweep, perhaps of this very call, when all else of it is done.
-            shown = "wait" if not doc or doc["status"] in ("blocked", "error") else "go"
+            # That it fails, or is needed, is for a sweep, perhaps of this very call, when all else of it is done. And
+            # what it must wait for may end later in this call.
+            shown = "wait" if not doc or doc["status"] in ("blocked", "error") or may == {"wait"} else "go"
             later = {"wait"} if "fail" in may or not event else set()
             if job.if_failed == "only" and not (was == "blocked" and doc and doc["status"] == was):
                 later, shown = {"wait"}, self.needs.comes_to(job, was, doc)
